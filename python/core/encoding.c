@@ -211,12 +211,15 @@ PyObject *core_registry(PyObject *module, PyObject *unused)
         const posenc_encoding_info *e = posenc_encoding_info_at(i);
 
         PyObject *row =
-            Py_BuildValue("{sssssssssssssNsNsNsssssN}", "name", e->name, "title", e->title, "paper", e->paper,
-                          "models", e->models, "place", posenc_place_name(e->place), "pictures", e->pictures,
-                          "by_distance", PyBool_FromLong(e->by_distance), "causal_only",
+            Py_BuildValue("{sssssssssssssNsNsNsssssssN}", "name", e->name, "title", e->title, "paper",
+                          e->paper, "models", e->models, "place", posenc_place_name(e->place), "pictures",
+                          e->pictures, "by_distance", PyBool_FromLong(e->by_distance), "causal_only",
                           PyBool_FromLong(e->causal_only), "by_word", PyBool_FromLong(e->by_word), "beyond",
-                          e->beyond, "formula", e->formula, "settings",
-                          settings_list(e->settings, e->setting_count));
+                          e->beyond, "formula", e->formula, "scale",
+                          e->place != POSENC_PLACE_SCORE ? ""
+                          : e->scale                     ? e->scale
+                                                         : "1/sqrt(D)",
+                          "settings", settings_list(e->settings, e->setting_count));
         if (!row || PyList_Append(list, row) != 0)
             Py_CLEAR(list);
         Py_XDECREF(row);

@@ -88,9 +88,16 @@ static PyObject *isa(PyObject *module, PyObject *unused)
     return PyUnicode_FromString(posenc_isa());
 }
 
+/* Whether .npz files are read and written, which takes libzip. */
+static PyObject *has_npz(PyObject *module, PyObject *unused)
+{
+    return PyBool_FromLong(CORE_NPZ);
+}
+
 static PyMethodDef functions[] = {
     {"version", version, METH_NOARGS, "the library's version"},
     {"isa", isa, METH_NOARGS, "the instruction set in use"},
+    {"has_npz", has_npz, METH_NOARGS, "whether this build knows .npz"},
     {"registry", core_registry, METH_NOARGS, "a dictionary for each encoding"},
     {"small_model", core_small_model, METH_VARARGS, "small_model(name, dims, mask)"},
     {"index_map", core_index_map, METH_VARARGS, "index_map(map, settings, rel, out)"},

@@ -101,13 +101,18 @@ def mask(x: Any, name: str) -> np.ndarray:
     return _contiguous(x if x.dtype in (np.bool_, np.uint8) else x != 0)
 
 
-def positions(x: Any, name: str) -> Any:
-    """A number, a pair (start, step) for _core, or an array of int64, int32 or float64."""
+def positions(x: Any, name: str, L: int | None = None) -> Any:
+    """A number, a pair (start, step) for _core, or an array of int64, int32 or float64. L: how many a range must have."""
     if x is None or isinstance(x, (int, float)):
         return x
     if isinstance(x, range):
+        if L is not None and len(x) != L:
+            raise _core.PosencError(f"{name} is {x}, which has {len(x)} positions; it must have {L}: pass as many, or the number "
+                                    f"{x.start}, which stands for {x.start}, {x.start + 1}, ...")
         return (float(x.start), float(x.step))
     x = numpy(x, name)
+    if not x.ndim and x.dtype.kind in "iuf":  # a scalar of NumPy or torch is a number too
+        return x.item()
     if x.dtype.kind in "iu":
         return whole(x, name)
     if x.dtype.kind != "f":
@@ -130,15 +135,34 @@ def dtype(name: Any) -> np.dtype:
     return found
 
 
+def named(params: Any, name: str = "params") -> dict[str, Any]:
+    """A copy of a mapping of names to arrays."""
+    if params is not None and not isinstance(params, Mapping):
+        raise TypeError(f"{name} is a {type(params).__name__}; it must be a mapping of names to arrays, such as {{'table': table}}")
+    return dict(params or {})
+
+
+def numbers(x: Any, name: str) -> np.ndarray:
+    """Of any type of real numbers, as parameters may be."""
+    x = numpy(x, name)
+    if x.dtype.kind not in "fiu" and x.dtype.name != "bfloat16":
+        raise _core.DtypeError(f"{name} has the type {x.dtype}; it must be of real numbers, as float32 or float64")
+    return x
+
+
 def axes(x: np.ndarray, order: str) -> np.ndarray:
     """[B,H,L,D] seen in an array of either order; and back."""
+    return x if checked_order(order) == "bhld" else x.swapaxes(1, 2)
+
+
+def checked_order(order: Any) -> str:
     if not isinstance(order, str) or order not in ("bhld", "blhd"):
         raise _core.PosencError(f"order is {order!r}; it must be 'bhld' or 'blhd'")
-    return x if order == "bhld" else x.swapaxes(1, 2)
+    return order
 
 
 def four_axes(x: np.ndarray, name: str, order: str) -> np.ndarray:
     if x.ndim != 4:
         raise _core.PosencError(f"{name} has the shape {list(x.shape)}; it must have four axes, "
-                                f"[{','.join(order.upper())}]")
+                                f"[{','.join(checked_order(order).upper())}]")
     return axes(x, order)

@@ -79,6 +79,12 @@ def _error(got: np.ndarray, want: np.ndarray) -> float:
     return float(error.max(initial=0)) if not np.isnan(error).any() else float("inf")
 
 
+def _shifted(positions: Any, by: int) -> Any:
+    """A number or an array of positions, moved on."""
+    at = np.asarray(positions) if isinstance(positions, range) else _arrays.positions(positions, "positions")
+    return at + by
+
+
 _RTOL = {"float64": 1e-12, "float32": 1e-5, "float16": 4e-3, "bfloat16": 3e-2}
 
 
@@ -96,15 +102,35 @@ def _as_arrays(x: Any, names: tuple[str, ...]) -> dict[str, np.ndarray]:
     return found
 
 
+_GIVES = {"rotary": "(q', k')", "input": "a table [L,D]"}  # elsewhere a bias
+
+
+def _given(thing: Any, args: tuple, names: tuple[str, ...], e: Encoding, place: str) -> dict[str, np.ndarray]:
+    """What thing gives of args, or what it is, by name."""
+    called = {"rotary": f"f({', '.join(names[:len(args)])})", "input": "f(L, D)"}.get(place, "f(L, L)")
+    try:
+        found = _as_arrays(thing(*args) if callable(thing) else thing, names)
+    except TypeError as error:
+        if not callable(thing):
+            raise
+        alone = "; a function of q alone wants inputs=q" if place == "rotary" and len(args) == 2 else ""
+        raise _core.PosencError(f"verify calls thing as {called}, for {e.spec} acts at place {place}; that raised: {error}{alone}") from error
+    if not found:
+        raise _core.PosencError(f"thing {'gave' if callable(thing) else 'is'} None; at place {place} it must "
+                                f"{'give' if callable(thing) else 'be'} {_GIVES.get(place, 'a bias [H,L,L]')}")
+    return found
+
+
 def verify(thing: Any, encoding: Encoding | str, *, inputs: Any = None, H: int = 8, L: int = 128, D: int = 64,
            params: Mapping[str, Any] | None = None, positions: Any = None, rtol: float | None = None,
            make: Callable[[np.ndarray], Any] | None = None) -> Report:
     """Holds a function, or what it gave, against the encoding in float64.
 
     thing, by the place where the encoding acts: input: a table [L,D] or f(L, D). rotary: (q', k'), or f(q, k) that
-    gives both, or f(q); (None, k') with inputs=(None, k). score: a bias [H,L,L], or f(L, L). inputs: the q and k that were rotated; without them they
-    are drawn. make: turns a NumPy array into what f takes (torch.from_numpy). The report names the first wrong
-    position and pair of channels, and the convention that fits instead, if one does.
+    gives both; with inputs=q: q', or f(q); with inputs=(None, k): (None, k'). score: a bias [H,L,L], or f(L, L).
+    inputs: the q and k that were rotated; without them both are drawn. make: turns a NumPy array into what f takes
+    (torch.from_numpy). The report names the first wrong position and pair of channels, and the convention that fits
+    instead, if one does.
 
     >>> verify(lambda q, k: rotate(q, k, "rope[layout=half]"), "rope[layout=half]").ok
     True
@@ -121,30 +147,37 @@ def verify(thing: Any, encoding: Encoding | str, *, inputs: Any = None, H: int =
             rng = np.random.default_rng(0)
             inputs = tuple(rng.standard_normal((1, H, L, D)).astype(np.float32) for _ in range(2))
         drawn = _as_arrays(inputs, names)
-        got = _as_arrays(thing(*(make(a) for a in drawn.values())) if callable(thing) else thing, names)
+        args = tuple(make(a) for a in drawn.values())
+        got = _given(thing, args, tuple(drawn) if callable(thing) and len(args) == 1 else names, e, place)
+        if not got.keys() <= drawn.keys():
+            raise _core.PosencError(f"thing has {' and '.join(got)}, and inputs has {' and '.join(drawn) or 'nothing'}; give the same of both")
         at = 0 if positions is None else positions
 
         def wanted(e: Encoding, shift: int, inverse: bool) -> dict[str, np.ndarray]:
             q, k = (drawn[n].astype(np.float64) if n in drawn else None for n in names)
-            where = at + shift if isinstance(at, int) else _arrays.positions(at, "positions") + shift
+            where = _shifted(at, shift)
             out = _runs.rotate(q, k, e, q_positions=where, inverse=inverse, params=params)
             return dict(zip(drawn, out if isinstance(out, tuple) else (out,)))
     elif place == "input":
         names = ("table",)
-        got = _as_arrays(thing(L, D) if callable(thing) else thing, names)
+        got = _given(thing, (L, D), names, e, place)
+        if got["table"].ndim < 2:
+            raise _core.PosencError(f"the table has the shape {list(got['table'].shape)}; it must be [L,D]")
         rows, dim = got["table"].shape[-2], got["table"].shape[-1]
 
         def wanted(e: Encoding, shift: int, inverse: bool) -> dict[str, np.ndarray]:
-            where = np.arange(rows) + shift if positions is None else _arrays.positions(positions, "positions") + shift
+            where = _shifted(np.arange(rows) if positions is None else positions, shift)
             return {"table": _runs.encode(e, where, dim, params=params, dtype="float64").reshape(got["table"].shape)}
     else:
         names = ("bias",)
-        got = _as_arrays(thing(L, L) if callable(thing) else thing, names)
+        got = _given(thing, (L, L), names, e, place)
+        if got["bias"].ndim < 3 or got["bias"].size != np.prod(got["bias"].shape[-3:]):
+            raise _core.PosencError(f"the bias has the shape {list(got['bias'].shape)}; it must be [H,L,L]")
         got = {"bias": got["bias"].reshape(got["bias"].shape[-3:])}
         heads, Lq, Lk = got["bias"].shape
 
         def wanted(e: Encoding, shift: int, inverse: bool) -> dict[str, np.ndarray]:
-            start = Lk - Lq + shift if positions is None else _arrays.positions(positions, "positions") + shift
+            start = _shifted(Lk - Lq if positions is None else positions, shift)
             shapes = e.params(H=heads, D=D, L=Lk)  # with fewer buckets only the first rows of a table are read
             cut = {n: np.asarray(p)[:shapes[n].shape[0]] if n in shapes and len(shapes[n].shape) else p for n, p in (params or {}).items()}
             return {"bias": _runs.bias(e, H=heads, Lq=Lq, Lk=Lk, D=D, dtype="float64", params=cut or params, q_positions=start,

@@ -153,7 +153,7 @@ def compare(text: Any = None, *, tokens: Any = None, token_bytes: Any = None, en
     text: a str or bytes, a pathlib.Path, or a list of these; or tokens: whole numbers from 0 to 65535 of your own
     tokenizer. options are those of the command, with _ for -: steps, length, width, layers, heads, batch, seeds,
     tasks, rates, stability, extension, combine, bidirectional, learning_rate ... directory: where report.html, all
-    numbers and pictures go (needs gnuplot); without it nothing is written. progress: called with a Progress ten
+    numbers and pictures go (needs gnuplot, and a posenc built with libzip); without it nothing is written. progress: called with a Progress ten
     times a second; None: tqdm's bar where tqdm is installed; False: nothing. Ctrl-C keeps what is finished: the
     results say so; with none it is KeyboardInterrupt. dry_run: what would be trained and how long it takes, as a dict.
 
@@ -177,6 +177,9 @@ def compare(text: Any = None, *, tokens: Any = None, token_bytes: Any = None, en
     watch = None if dry_run else _watcher(progress)
     tell = None if watch is None else lambda *state: watch(Progress(*state))
     where = None if directory is None else os.fspath(directory)
+    if where is not None and not _core.has_npz():  # found out before anything is trained
+        raise _core.UnsupportedError("directory cannot be written: runs are kept as .npz, which this build of posenc does not know; "
+                                     "install libzip-dev and posenc anew, or leave directory out")
     try:
         made = _core.compare(data, ids, sizes, name, where, os.fspath(preset), json.dumps(asked), threads or 0, resume, checkpoint,
                              dry_run, tell)

@@ -59,9 +59,12 @@ def diagnose(before: Any, after: Any, encoding: Encoding | Model | str | None = 
     pairs = [_as_arrays(x, names) for x in (before, after)]
     if list(pairs[0]) != list(pairs[1]):
         raise _core.PosencError("before has q and k and after has not, or the other way round; pass the same of both")
+    if not pairs[0]:
+        raise _core.PosencError("before and after are both None; pass q, or (q, k)")
     views, places = [], []
     N = int(_setting(e, "axes", "1"))  # numbers of a position
     for name in pairs[0]:
+        _alike(pairs[0][name], pairs[1][name], name, "[B,H,L,D]")
         for arrays in pairs:
             views.append(_arrays.raw(np.ascontiguousarray(_arrays.four_axes(arrays[name], name, order))))
         places.append(_places(positions, views[-1].shape[0], views[-1].shape[2], N))
@@ -103,13 +106,14 @@ def _reading(r: dict[str, Any], D: int) -> dict[str, Any]:
 
 
 def diagnose_scores(before: Any, after: Any, encoding: Encoding | Model | str | None = None, *, layer: int | None = None,
-                    scale: float | None = None, softcap: float | None = None, causal: bool = False,
+                    scale: float | None = None, softcap: float | None = None, causal: bool | None = None,
                     window: int | None = None) -> Diagnosis:
     """What `posenc diagnose --scores-before` says: which bias, scale, cap and mask turned scores into others.
 
     before, after: [B,H,Lq,Lk], the last query at the last key; before may be (q, k), whose products it then is. What is
     expected: encoding (alibi, t5; inspect(F), of which `layer`; None: nothing is), scale, softcap (0: none), causal and
-    window; a model says its own scale of (q, k), softcap and window. Keys: verdict, departs, found (encoding, scale,
+    window; a model says its own scale of (q, k), softcap and window. causal: True, False (keys of the future are seen), or
+    None: not said, so that a causal mask beside a bias is no fault. Keys: verdict, departs, found (encoding, scale,
     temperature from row to row, softcap, mask as (lowest, highest distance), slopes, buckets as (number, max_distance,
     bidirectional)), alternatives, residual and advice.
 
@@ -123,7 +127,13 @@ def diagnose_scores(before: Any, after: Any, encoding: Encoding | Model | str | 
     if isinstance(before, (tuple, list)):
         before, usual = _products(*before)
         usual = facts["scale"][0] if "scale" in facts else usual
-    pair = tuple(_arrays.raw(np.ascontiguousarray(_as_arrays(x, ("scores",))["scores"])) for x in (before, after))
+    given = {name: _as_arrays(x, (name,)).get(name) for name, x in (("before", before), ("after", after))}
+    _alike(given["before"], given["after"], "scores", "[B,H,Lq,Lk]")
+    (_, _, Lq, Lk), size = given["after"].shape, given["after"].size
+    if Lq > Lk or not size:
+        raise _core.PosencError(f"scores before and after have the shape {list(given['after'].shape)}; it must be [B,H,Lq,Lk] with Lq <= Lk, "
+                                "and not empty")
+    pair = tuple(_arrays.raw(np.ascontiguousarray(x)) for x in given.values())
     if encoding is None:
         return Diagnosis("scores", _core.scores_cause(pair, None))
     e = encoding.encoding(layer) if isinstance(encoding, Model) else as_encoding(encoding)
@@ -132,11 +142,21 @@ def diagnose_scores(before: Any, after: Any, encoding: Encoding | Model | str | 
     scale = scale if scale is not None else 1.0 if name == "t5" else usual
     softcap = softcap if softcap is not None else facts["softcap"][0] if "softcap" in facts else 0.0
     if window is None and "window" in facts:
-        window, causal = facts["window"][0], True
+        window, causal = facts["window"][0], causal is None or causal
     far = pair[1].shape[-1] if window is None else window - 1
-    seen = (0 if causal else -far, far) if causal or window is not None else (1, 0)
+    seen = (0 if causal else -far, far) if causal is not None or window is not None else (1, 0)
     buckets = (int(_setting(e, "num_buckets", "32")), int(_setting(e, "max_distance", "128")), _setting(e, "bidirectional", "yes") != "no")
     return Diagnosis("scores", _core.scores_cause(pair, (name, scale, softcap, *seen, *buckets)))
+
+
+def _alike(before: np.ndarray | None, after: np.ndarray | None, name: str, axes: str) -> None:
+    """Of four axes, and of one shape?"""
+    for when, x in (("before", before), ("after", after)):
+        if x is None or x.ndim != 4:
+            raise _core.PosencError(f"{name} {when} " + ("is None" if x is None else f"has the shape {list(x.shape)}") + f"; it must be {axes}")
+    if before.shape != after.shape:  # type: ignore[union-attr]
+        raise _core.PosencError(f"{name} before has the shape {list(before.shape)} and after {list(after.shape)}; "  # type: ignore[union-attr]
+                                "they must have the same")
 
 
 def _products(q: Any, k: Any) -> tuple[np.ndarray, float]:
@@ -158,4 +178,7 @@ def _places(positions: Any, B: int, L: int, N: int) -> np.ndarray:
     at = np.asarray(positions, np.float64) if np.ndim(positions) else float(positions) + np.arange(L, dtype=np.float64)
     at = at[..., None] if N > 1 and (at.ndim < 2 or at.shape[-1] != N) else at
     shape = (B, L, N) if N > 1 else (B, L)
+    if at.ndim > len(shape) or any(n not in (1, m) for n, m in zip(at.shape[::-1], shape[::-1])):
+        raise _core.PosencError(f"positions has the shape {list(np.shape(positions))}; it must be a number, [{L}] or [{B},{L}]"
+                                + (f", with {N} coordinates each" if N > 1 else ""))
     return np.ascontiguousarray(np.broadcast_to(at, shape).reshape(B * L, N))

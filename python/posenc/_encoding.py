@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Mapping, NamedTuple
+import re
+from typing import Any, Callable, Mapping, NamedTuple
 
 import numpy as np
 
@@ -19,7 +20,7 @@ class Setting(NamedTuple):
 
 
 class Info(NamedTuple):
-    """What the registry knows of an encoding (`posenc list NAME`)."""
+    """What the registry knows of an encoding (`posenc list NAME`). scale: what q . k is multiplied by, of scores."""
     name: str
     title: str
     place: str
@@ -31,6 +32,7 @@ class Info(NamedTuple):
     beyond: str
     formula: str
     settings: tuple[Setting, ...]
+    scale: str = "1/sqrt(D)"
 
 
 class ParamInfo(NamedTuple):
@@ -57,29 +59,74 @@ def encodings() -> Mapping[str, Info]:
 def _word(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, (list, tuple, np.ndarray)):
+    if isinstance(value, (list, tuple)):
         return ":".join(map(_word, value))
-    if isinstance(value, (float, np.floating)):
-        return repr(float(value))
-    return str(value)
+    if hasattr(value, "tolist"):  # arrays and scalars of NumPy and torch
+        return _word(value.tolist())
+    return repr(value) if isinstance(value, float) else str(value)
 
 
 def _settings(settings: Mapping[str, Any]) -> str:
     return " ".join(f"{name}={_word(value)}" for name, value in settings.items() if value is not None)
 
 
+def _parsed(spec: str, settings: str) -> Any:
+    try:
+        return _core.Encoding(spec, settings)
+    except _core.PosencError:
+        raise
+    except ValueError as error:  # a NUL, or half of a surrogate pair
+        raise _core.PosencError(f"{(spec + ' ' + settings).strip()!r} is no SPEC: {error}") from None
+
+
+def _number(text: str) -> str:
+    """A setting's value with one spelling for each number: 5e5 is 500000.0, and 2x3 is 2.0:3.0, as lists may be written."""
+    try:
+        return ":".join(repr(float(word)) for word in re.split("[:x]", text))
+    except ValueError:
+        return text
+
+
+_PART, _SETTING = re.compile(r"(\w+)\[([^\]]*)\]"), re.compile(r"(\w+)=([^=]*?)(?=:\w+=|$)")
+
+
+def _each_setting(spec: str, change: Callable[[str, str, str], str]) -> str:
+    """spec with the value of each setting changed by change(part, name, value)."""
+    return _PART.sub(lambda p: f"{p[1]}[{_SETTING.sub(lambda s: f'{s[1]}={change(p[1], s[1], s[2])}', p[2])}]", spec)
+
+
+@functools.lru_cache(maxsize=256)
+def _meaning(spec: str) -> str:
+    """One text for all SPECs that mean the same; the library has already put places and settings in order."""
+    defaults = lambda part: {s.name: s.default for s in encodings()[part].settings} if part in encodings() else {}
+
+    def usual(part: str, name: str, value: str) -> str:
+        default = defaults(part).get(name, value)
+        return default if _number(default) == _number(value) else value
+    plain = _each_setting(spec, usual)
+    if plain != spec:  # the library leaves out what it has as a default
+        plain = _core.Encoding(plain).spec()
+    return _each_setting(plain, lambda part, name, value: _number(value))
+
+
 class Encoding:
     """One encoding, or several joined by '+', with their settings; immutable, hashable, picklable.
+
+    Two are equal where their settings mean the same, however these are written.
 
     >>> Encoding("t5", num_buckets=16, bidirectional=False)
     Encoding('t5[num_buckets=16:bidirectional=no]')
     >>> Encoding("sinusoidal") + "rope[base=5e5]"
     Encoding('sinusoidal+rope[base=5e5]')
+    >>> Encoding("rope", base=5e5) == Encoding("rope[base=5e5]")
+    True
     """
-    __slots__ = ("_core", "spec", "_values", "_key", "is_sized", "has_params", "_fixed", "__weakref__")
+    __slots__ = ("_core", "spec", "_values", "_key", "places", "is_sized", "has_params", "_fixed", "__weakref__")
     spec: str
 
     def __init__(self, spec: str | Encoding, /, **settings: Any):
+        if not isinstance(spec, (str, Encoding)):
+            raise _wrong_type(spec)
         self._set(str(spec), settings, spec._values if isinstance(spec, Encoding) else {})
 
     @classmethod
@@ -90,7 +137,7 @@ class Encoding:
         return self
 
     def _set(self, spec: str, settings: Mapping[str, Any], values: Mapping[str, Any]) -> None:
-        core = _core.Encoding(spec, _settings(settings))
+        core = _parsed(spec, _settings(settings))
         held = {name: np.array(value, np.float64) for name, value in values.items()}
         for value in held.values():
             value.flags.writeable = False
@@ -98,7 +145,8 @@ class Encoding:
         put("_core", core)
         put("spec", core.spec())
         put("_values", held)
-        put("_key", (self.spec, tuple((n, held[n].shape, held[n].tobytes()) for n in sorted(held))))
+        put("_key", (_meaning(self.spec), tuple((n, held[n].shape, held[n].tobytes()) for n in sorted(held))))
+        put("places", frozenset(core.parts()))
         put("is_sized", _is_sized(core))
         put("has_params", bool(core.params(None)))
         put("_fixed", {})
@@ -178,28 +226,29 @@ class Encoding:
         self._core.init(sizes, tuple(made.values()), seed)
         for name, value in self._values.items():
             if name in made:
-                made[name][...] = value.reshape(made[name].shape)
+                made[name][...] = _of_shape(value, made[name].shape, name)
         return made
 
     def _fill(self, given: Mapping[str, Any] | None, sizes: tuple, places: tuple[str, ...]) -> tuple:
         """What a run reads: a tuple in the encoding's order, None where another place's parameter stands."""
+        given = {} if given is None else _arrays.named(given)
         if not self.has_params:
             if given:
                 raise _core.PosencError(f"params has {', '.join(given)}; {self.spec} has no parameters")
             return ()
-        given = dict(given or {})
         out: list = []
-        for name, shape, trainable, place, *_ in self._rows(sizes):
+        rows = self._rows(sizes)
+        for name, shape, trainable, place, *_ in rows:
             value = given.pop(name, self._values.get(name))
             if place not in places:
                 value = None
             elif value is None and trainable:
-                raise _core.PosencError(f"params lacks {name} {list(shape)}, which {self.spec} learns; "
+                raise _core.PosencError(f"params lacks {name} {list(shape)}, which {self.spec} learns{also_has(given, rows)}; "
                                         f"Encoding.init(...) makes one")
             elif value is None:
                 value = self._initial(sizes, name)
             else:
-                value = _arrays.numpy(value, name)
+                value = _arrays.numbers(value, name)
                 if value.dtype not in (np.float32, np.float64):
                     value = value.astype(np.float32)
                 value = np.ascontiguousarray(value).reshape(value.shape)  # which keeps no axes at all
@@ -218,6 +267,19 @@ class Encoding:
     def _repr_html_(self) -> str:
         from ._html import encoding_card
         return encoding_card(self)
+
+
+def also_has(given: Mapping[str, Any], rows: Any) -> str:
+    """Of a parameter that is missing: what stands in its place may be its name misspelt."""
+    unknown = sorted(given.keys() - {row[0] for row in rows})
+    return f"; it has {', '.join(unknown)}, which is no parameter of it" if unknown else ""
+
+
+def _of_shape(value: np.ndarray, shape: tuple[int, ...], name: str) -> np.ndarray:
+    """The same numbers; axes of one element may be there or not, and no others."""
+    if [n for n in value.shape if n != 1] != [n for n in shape if n != 1]:
+        raise _core.PosencError(f"{name} has the shape {list(value.shape)}; it must be {list(shape)}")
+    return value.reshape(shape)
 
 
 def _is_sized(core: Any) -> bool:
@@ -249,4 +311,8 @@ def encoding(e: Encoding | str) -> Encoding:
         return e
     if isinstance(e, str):
         return _named(e)
-    raise TypeError(f"encoding is a {type(e).__name__}; it must be an Encoding or a SPEC such as 'rope[base=5e5]'")
+    raise _wrong_type(e)
+
+
+def _wrong_type(e: Any) -> TypeError:
+    return TypeError(f"encoding is a {type(e).__name__}; it must be an Encoding or a SPEC such as 'rope[base=5e5]'")

@@ -37,10 +37,13 @@ def _array(shape: tuple[int, ...], data: bytes) -> np.ndarray:
 
 
 class Model(Mapping[str, Any]):
-    """What a model's file says of its positions; as a mapping, what `posenc inspect --json` prints."""
+    """What a model's file says of its positions; as a mapping, what `posenc inspect --json` prints.
 
-    def __init__(self, core: Any):
-        self._core = core
+    It never changes, so that a copy is the model itself. It is pickled as what was inspected: a path, or the config.
+    """
+
+    def __init__(self, core: Any, source: Any):
+        self._core, self._source = core, source
         self._json = json.loads(core.json(-1))
         self._about = core.describe()
         self.warnings = tuple(Warning_(*w) for w in core.warnings())
@@ -51,6 +54,15 @@ class Model(Mapping[str, Any]):
         values = {name: _array(*value) for name, value in g["params"].items()}
         return Group(Encoding._with(g["spec"], values), tuple(g["layers"]), g["stack"], g["is_input"], g["is_all"],
                      {n: s for n, s in zip(_SIZES, g["dims"]) if s}, g["facts"])
+
+    def __reduce__(self) -> Any:
+        return inspect, (self._source,)
+
+    def __copy__(self) -> Model:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Model:
+        return self
 
     def __getitem__(self, key: str) -> Any:
         return self._json[key]
@@ -78,7 +90,7 @@ class Model(Mapping[str, Any]):
         if layer is not None:
             at = self._core.group_of(layer)
             if at < 0:
-                raise _core.PosencError(f"layer {layer} has no attention here")
+                raise self._layer_without(layer)
             return self.groups[at]
         inner = [g for g in self.groups if not g.is_input] or list(self.groups)
         found = {g.encoding for g in inner}
@@ -86,6 +98,12 @@ class Model(Mapping[str, Any]):
             raise _core.PosencError(f"the model has {len(found)} different encodings; say which layer: layer=0"
                                     if found else "the model's file tells no encoding")
         return inner[0]
+
+    def _layer_without(self, layer: int) -> _core.PosencError:
+        if self.groups and all(g.is_input for g in self.groups):
+            return _core.PosencError(f"layer {layer} has no encoding of its own: this model's positions are in the embeddings "
+                                     f"({self.groups[0].encoding.spec}); leave layer out")
+        return _core.PosencError(f"layer {layer} has no attention here")
 
     def encoding(self, layer: int | None = None) -> Encoding:
         """Of a layer (not of the embeddings); without a layer, where all are alike."""
@@ -113,7 +131,7 @@ def inspect(source: Any) -> Model:
     elif isinstance(source, Mapping):
         source = json.dumps(source).encode()
     elif isinstance(source, (str, os.PathLike)):
-        return Model(_core.Model(source))
+        return Model(_core.Model(source), os.path.abspath(source))
     if not isinstance(source, (bytes, bytearray)):
         raise TypeError(f"source is a {type(source).__name__}; it must be a path, bytes, a dict or a PretrainedConfig")
-    return Model(_core.Model(bytes(source), "the config"))
+    return Model(_core.Model(bytes(source), "the config"), bytes(source))

@@ -2,7 +2,9 @@
 """plot: the pictures of `posenc plot`, as SVG in a notebook, as numbers, or in characters."""
 from __future__ import annotations
 
+import difflib
 import functools
+import inspect
 import os
 import re
 from typing import Any, Callable, Mapping, Sequence
@@ -10,7 +12,7 @@ from typing import Any, Callable, Mapping, Sequence
 import numpy as np
 
 from . import _arrays, _core
-from ._encoding import Encoding, dims, encoding as as_encoding
+from ._encoding import Encoding, _of_shape, dims, encoding as as_encoding
 
 _THETAS = {"many": 1, "one": 2, "both": 3}  # PE_MANY_THETAS, PE_ONE_THETA and both of plot.h
 _CONTENTS = {"ones": 1, "uniform": 2, "normal": 4}
@@ -24,7 +26,7 @@ class Picture:
 
     def _draw(self, format: str, columns: int = 100) -> Any:
         # the library adds to parameters that would leave nothing to see
-        parts = tuple((*p[:7], tuple(a.copy() for a in p[7]), p[8]) for p in self._parts)
+        parts = tuple((p[0]._core, *p[1:7], tuple(a.copy() for a in p[7]), p[8]) for p in self._parts)
         return _core.picture(self.kind, parts, self._shared, format, columns)
 
     @property
@@ -43,7 +45,7 @@ class Picture:
         self._draw(os.fspath(path))
 
     def __repr__(self) -> str:
-        return f"<Picture {self.kind} of {', '.join(p[6] or p[0].spec() for p in self._parts)}>"
+        return f"<Picture {self.kind} of {', '.join(p[6] or p[0].spec for p in self._parts)}>"
 
     def __str__(self) -> str:
         return self._draw("text")
@@ -63,6 +65,8 @@ def _plot(kind: str, *encodings: Encoding | str, table: Any = None, params: Mapp
           binary_counter: bool = False) -> Picture:
     """A picture of one encoding, or of several together; the kinds, sizes and options of `posenc plot`.
 
+    kind: bias, buckets, curves, decay, factors, heatmap, hierarchy, mass, onehot, pair, similarity, similarity2d,
+    wavelengths or words; `posenc list NAME` says which an encoding has. plot.decay("rope") is plot("decay", "rope").
     table: a table of positions [rows, width] in place of an encoding. params: trained parameters of the only encoding;
     without them it is shown as it is initialised. chosen: channels (heatmap, curves), pairs (pair), or row, column of
     points one after the other (similarity2d). A bias of a window says its window in the SPEC.
@@ -76,6 +80,8 @@ def _plot(kind: str, *encodings: Encoding | str, table: Any = None, params: Mapp
         words = words.split()
     if (table is None) == (not encodings):
         raise _core.PosencError("plot needs encodings, or a table in their place: plot('heatmap', 'sinusoidal')")
+    if kind == "words" and not words:
+        raise _core.PosencError("plot words needs words to rotate; give words='one two three'")
     if params is not None and len(encodings) != 1:
         raise _core.PosencError(f"params belongs to one encoding; {len(encodings)} are given")
     thetas, number = _theta(theta)
@@ -97,15 +103,28 @@ def _plot(kind: str, *encodings: Encoding | str, table: Any = None, params: Mapp
 
 class _Plot:
     """plot("decay", "rope") is plot.decay("rope")."""
+    __name__ = __qualname__ = "plot"
+    __signature__ = inspect.signature(_plot)
     __call__ = staticmethod(_plot)
+
+    def __get__(self, instance: Any, owner: Any = None) -> _Plot:
+        return self  # with this help() takes it for the function that it is to its callers, and shows its arguments
 
     def __getattr__(self, kind: str) -> Callable[..., Picture]:
         if kind.startswith("_"):
             raise AttributeError(kind)
+        if kind not in dir(self):
+            near = difflib.get_close_matches(kind, dir(self), 1)
+            raise AttributeError(f"plot has no kind {kind!r}; " + (f"did you mean {near[0]!r}?" if near else "it has: " + ", ".join(dir(self))))
         return functools.partial(_plot, kind)
 
     def __dir__(self) -> list[str]:
-        return sorted({kind for row in _core.registry() for kind in re.findall(r"\w+", row["pictures"])})
+        return _kinds()
+
+
+@functools.lru_cache
+def _kinds() -> list[str]:
+    return sorted({kind for row in _core.registry() for kind in re.findall(r"\w+", row["pictures"])})
 
 
 plot = _Plot()
@@ -134,10 +153,10 @@ def _part(kind: str, e: Encoding, params: Mapping[str, Any] | None, name: str | 
         e = Encoding(e, **dict(one.split("=") for one in settings.split()))
     sizes = dims(heads, dim, L, d_model=d_model, Lq=Lk, Lk=Lk)
     made = {k: np.ascontiguousarray(v, np.float64) for k, v in e._init(sizes, seed, np.dtype(np.float64)).items()}
-    for k, v in (params or {}).items():
+    for k, v in _arrays.named(params).items():
         if k not in made:
             raise _core.PosencError(f"params has {k}; {e.spec} has no such parameter")
-        made[k] = np.array(_arrays.numpy(v, k), np.float64).reshape(made[k].shape)
+        made[k] = np.array(_of_shape(_arrays.numbers(v, k), made[k].shape, k), np.float64)
     held = {*(params or {}), *e._values}
     varied = tuple(row[2] and row[0] not in held for row in e._rows(sizes))
-    return e._core, place, sizes, n if not rows else 0, rows, cols, name, tuple(made.values()), varied
+    return e, place, sizes, n if not rows else 0, rows, cols, name, tuple(made.values()), varied

@@ -13,6 +13,7 @@ from . import _arrays, _core, _plans
 from ._encoding import Encoding, encoding as as_encoding
 
 ROTARY, SCORES, INPUT = ("rotary",), ("rotary", "score", "weight"), ("input",)
+SIDES = ("queries", "keys")  # ORDER posenc_side
 
 
 class Grads(NamedTuple):
@@ -21,7 +22,7 @@ class Grads(NamedTuple):
     k: np.ndarray
     v: np.ndarray
     params: dict[str, np.ndarray]
-    tokens: dict[str, np.ndarray] = {}
+    tokens: dict[str, np.ndarray]
 
 
 class Pair(NamedTuple):
@@ -92,7 +93,7 @@ def _rotation_tokens(e: Encoding, tokens: Mapping[str, Any] | None) -> tuple | N
     """In the encoding's order, None where another part wants it: a rotation reads its own alone."""
     if tokens is None:
         return None
-    names, given = e._core.token_names(), dict(tokens)
+    names, given = e._core.token_names(), _arrays.named(tokens, "tokens")
     out = [given.pop(name, None) for name in names]
     if given:
         raise _core.PosencError(f"tokens has {', '.join(given)}; {e.spec} needs {', '.join(names) or 'none'}")
@@ -108,11 +109,18 @@ def _keys(q: Any, k: Any, tokens: tuple) -> tuple[int, int]:
     return max(s[1] for s in shapes), max([q.shape[2], *(s[2] for s in shapes)])
 
 
-def _key_positions(q_at: Any, given: Any, alone: bool) -> Any:
-    """Where keys stand: as queries; where q comes alone, its tokens are numbered from 0 on."""
-    if given is not None:
-        return _arrays.positions(given, "k_positions")
-    return _arrays.positions(0, "k_positions") if alone else q_at
+def _both_positions(q: Any, k: Any, Lq: int, Lk: int, alone: bool) -> tuple[Any, Any]:
+    """Where queries and keys stand, keys as queries; where q comes alone, its tokens are numbered from 0 on."""
+    q_at = _arrays.positions(q, "q_positions", Lq)
+    if k is None and (alone or not isinstance(q, range)):
+        return q_at, 0 if alone else q_at
+    return q_at, _arrays.positions(q if k is None else k, "q_positions" if k is None else "k_positions", Lk)
+
+
+def _has_part(e: Encoding, place: str, run: str) -> None:
+    """The library's own refusal, for runs of which it would make nothing."""
+    if place not in e.places:
+        raise _core.UnsupportedError(f"{run}: {e.spec} has no part at place {place}")
 
 
 def _rotation_params(e: Encoding, given: Any, sizes: tuple) -> tuple:
@@ -127,7 +135,8 @@ def rotate(q: Any, k: Any = None, encoding: Encoding | str = "rope", *, q_positi
     q [B,H,Lq,D] and k [B,G,Lk,D] (order="blhd": [B,L,H,D]). Positions: a number n stands for n, n+1, ...; or an
     array [L], [B,L], with N coordinates [...,L,N]; k_positions None: as q's. out: an array, or a pair; q itself
     rotates in place. inverse=True turns back. exact=True computes in float64 whatever the type. tokens: what angles
-    follow in place of positions (rope[content=step]: phi [B,G,Lk,dim/2]).
+    follow in place of positions (rope[content=step]: phi [B,G,Lk,dim/2]). threads: how many this call uses; None: what
+    set_threads has set.
 
     >>> rotate(np.array([[[[1.0, 0.0]]]]), q_positions=1).round(4)
     array([[[[0.5403, 0.8415]]]])
@@ -151,12 +160,12 @@ def rotate(q: Any, k: Any = None, encoding: Encoding | str = "rope", *, q_positi
     first = next(a for a in v if a is not None)
     other = v[1] if v[1] is not None else first
     B, H, Lq, D = first.shape
-    if all(a is None or not a.size for a in v):
-        return y[0] if k is None else y[1] if q is None else tuple(y)
-    q_at = _arrays.positions(q_positions, "q_positions")
-    k_at = _key_positions(q_at, k_positions, x[1] is None and tokens is not None)
+    _has_part(e, "rotary", "rotate")
     made = _rotation_tokens(e, tokens)
     G, Lk = _keys(first, v[1], made or ())
+    q_at, k_at = _both_positions(q_positions, k_positions, Lq, Lk, x[1] is None and tokens is not None)
+    if all(a is None or not a.size for a in v):
+        return y[0] if k is None else y[1] if q is None else tuple(y)
     plan = _plans.get(e, (H, G, D, D, H * D, 0), B, Lq, Lk, threads=threads, executor=_executor(exact))
     values = _rotation_params(e, params, (1, H, other.shape[1], Lq, other.shape[2], D, D, H * D, 0))
     plan.rotate(_arrays.raw(v[0]), _arrays.raw(v[1]), q_at, k_at, -1 if inverse else 1, values, made,
@@ -190,6 +199,9 @@ def rotate_backward(grad_q: Any, grad_k: Any = None, encoding: Encoding | str = 
     e = as_encoding(encoding)
     view = lambda a, n: None if a is None else _arrays.four_axes(_arrays.floats(a, n), n, order)
     dy = [view(grad_q, "grad_q"), view(grad_k, "grad_k")]
+    if dy[0] is None and dy[1] is None:
+        raise _core.PosencError("grad_q and grad_k are both None; pass at least one")
+    _has_part(e, "rotary", "rotate_backward")
     x = [view(q, "q"), view(k, "k")]
     first = next(a for a in dy if a is not None)
     other = dy[1] if dy[1] is not None else first
@@ -201,11 +213,10 @@ def rotate_backward(grad_q: Any, grad_k: Any = None, encoding: Encoding | str = 
     dparams = tuple(np.zeros(row[1], value.dtype) if learns and row[3] == "rotary" and row[2] else None
                     for row, value in zip(rows, values))
     dx = [None if a is None else np.empty(a.shape, a.dtype) for a in dy]
-    q_at = _arrays.positions(q_positions, "q_positions")
-    k_at = _key_positions(q_at, k_positions, x[1] is None and tokens is not None)
     made = _rotation_tokens(e, tokens)
     dtokens = made and tuple(np.empty(t.shape, t.dtype) if t is not None and learns else None for t in made)
     G, Lk = _keys(first, dy[1], made or ())
+    q_at, k_at = _both_positions(q_positions, k_positions, Lq, Lk, x[1] is None and tokens is not None)
     plan = _plans.get(e, (H, G, D, D, H * D, 0), B, Lq, Lk, threads=threads, executor=_executor(exact))
     src = [a if a is not None else g for a, g in zip(x, dy)]
     raw = _arrays.raw
@@ -219,6 +230,24 @@ def rotate_backward(grad_q: Any, grad_k: Any = None, encoding: Encoding | str = 
     return back[0], back[1], named
 
 
+def _last_of(k_at: Any, Lq: int, Lk: int) -> Any:
+    """Where queries stand if nobody says: the last one where the last key does."""
+    if isinstance(k_at, tuple):
+        return k_at[0] + (Lk - Lq) * k_at[1], k_at[1]
+    if isinstance(k_at, np.ndarray) and k_at.ndim <= 2 and k_at.shape[-1] >= Lq:
+        return k_at[..., k_at.shape[-1] - Lq:]
+    return (0 if k_at is None else k_at) + Lk - Lq
+
+
+def _checked_words(causal: Any, **counts: Any) -> None:
+    """Whole numbers, or None; and causal is no mask."""
+    if causal is not None and not isinstance(causal, (bool, int, np.bool_)):
+        raise TypeError(f"causal is a {type(causal).__name__}; it must be True or False: an array goes to mask=")
+    for name, n in counts.items():
+        if n is not None and not isinstance(n, (int, np.integer)):
+            raise TypeError(f"{name} is a {type(n).__name__}; it must be a whole number")
+
+
 class _Attention:
     """The arguments of attend as _core wants them, which backward, scores and bias share."""
 
@@ -228,16 +257,15 @@ class _Attention:
                  tokens: Any = None, scale: float | None = None, L: int | None = None, exact: bool = False,
                  threads: int | None = None):
         self.e = e = as_encoding(encoding)
+        _checked_words(causal, window=window, threads=threads, L=L)
         if scale is not None:
             self.e = e = _scaled(e, scale)
         (B, H, Lq, D), G, Lk = q.shape, k.shape[1], k.shape[2]
         Dv = D if v is None else v.shape[3]
         self.shape = (B, H, Lq, Lk, Dv)
-        q_at = _arrays.positions(q_positions, "q_positions")
-        k_at = _arrays.positions(k_positions, "k_positions")
-        if q_at is None:  # the last query stands where the last key does
-            q_at = k_at[..., k_at.shape[-1] - Lq:] if isinstance(k_at, np.ndarray) and k_at.ndim <= 2 and \
-                k_at.shape[-1] >= Lq else (0 if k_at is None or isinstance(k_at, tuple) else k_at) + Lk - Lq
+        q_at = _arrays.positions(q_positions, "q_positions", Lq)
+        k_at = _arrays.positions(k_positions, "k_positions", Lk)
+        q_at = _last_of(k_at, Lq, Lk) if q_at is None else q_at
         bits = (_plans.CAUSAL if causal else 0) | (_plans.WINDOW if window is not None else 0)
         bits |= _plans.KEY_PADDING if key_allowed is not None else 0
         bits |= _plans.EXPLICIT if mask is not None else 0
@@ -246,6 +274,7 @@ class _Attention:
         heads = (H, G, D, Dv, H * D, 0)
         if L and e.is_sized:
             Lq, Lk = max(Lq, L), max(Lk, L)
+        B, Lq, Lk = max(B, 1), max(Lq, 1), max(Lk, 1)  # empty arrays are checked as others are
         self.plan = _plans.get(e, heads, B, Lq, Lk, bits, window or 0, threads, _executor(exact),
                                _distances(q_at, k_at, Lq, Lk))
         self.sizes = (1, H, G, Lq, Lk, D, Dv, H * D, 0)
@@ -264,7 +293,7 @@ def _token_inputs(e: Encoding, tokens: Mapping[str, Any] | None) -> tuple | None
     """In the encoding's order. Without any the library says which is missing; a bias may need none."""
     if tokens is None:
         return None
-    names, given = e._core.token_names(), dict(tokens or {})
+    names, given = e._core.token_names(), _arrays.named(tokens, "tokens")
     out = []
     for name in names:
         if name not in given:
@@ -297,7 +326,18 @@ def _qkv(order: str, **arrays: Any) -> list[np.ndarray]:
     q, k = views[0], views[1]
     if not q.shape[1] or not k.shape[1] or not q.shape[3]:
         raise _core.PosencError(f"q has the shape {list(q.shape)} and k {list(k.shape)}; heads and widths must not be 0")
+    if not all(a.size for a in views):
+        _empty_but_fit(*views[:3])
     return views
+
+
+def _empty_but_fit(q: np.ndarray, k: np.ndarray, v: np.ndarray | None = None) -> None:
+    """What the library checks of arrays that are not empty."""
+    (B, H, _, D), (_, G, Lk, _) = q.shape, k.shape
+    if k.shape != (B, G, Lk, D) or H % G:
+        raise _core.PosencError(f"k has the shape {list(k.shape)}; it must be [{B},G,Lk,{D}] for this q, and G must divide {H}")
+    if v is not None and v.shape[:3] != (B, G, Lk):
+        raise _core.PosencError(f"v has the shape {list(v.shape)}; it must be [{B},{G},{Lk},Dv] for this k")
 
 
 def attend(q: Any, k: Any, v: Any, encoding: Encoding | str = "nope", *, causal: bool = False,
@@ -315,6 +355,14 @@ def attend(q: Any, k: Any, v: Any, encoding: Encoding | str = "nope", *, causal:
     shape follows it (Encoding.init(L=...)). tokens: by name, the inputs per token that the encoding needs (fox: f
     [B, H or G or 1, Lk, 1]), as the model makes them.
 
+    scale: what q . k is multiplied by; None: what the encoding's source has, encodings()[name].scale: mostly 1/sqrt(D),
+    but 1 for t5 and swin_v2, 1/sqrt(2D) for tupe, 1/sqrt(3D) for deberta with both of its terms, 1/D for inkling,
+    1/sqrt(D/2) for complex_order_attention.
+    order: "bhld" as above; "blhd": q, k, v and o are [B,L,H,D], lse stays [B,H,Lq].
+    out: an array of o's shape, and usually of q's type, to write into; it is returned.
+    exact: True computes in float64 with the reference executor, which forms all scores.
+    threads: how many this call uses; None: what set_threads has set; 0: one for each processor.
+
     >>> q = np.zeros((1, 2, 3, 8), np.float32)
     >>> attend(q, q, q, "alibi", causal=True).shape
     (1, 2, 3, 8)
@@ -330,15 +378,14 @@ def attend(q: Any, k: Any, v: Any, encoding: Encoding | str = "nope", *, causal:
     view = _arrays.four_axes(o, "out", order)
     _shaped(view, shape)
     lse = np.empty(shape[:3], np.float64 if q.dtype == np.float64 else np.float32) if return_lse else None
+    a = _Attention(q, k, v, encoding, causal=causal, window=window, key_allowed=key_allowed, mask=mask,
+                   q_segments=q_segments, k_segments=k_segments, q_positions=q_positions, k_positions=k_positions,
+                   params=params, tokens=tokens, scale=scale, L=L, exact=exact, threads=threads)
     if not o.size or not k.shape[2]:
         o[...] = 0
         if lse is not None:
             lse[...] = -np.inf
     else:
-        a = _Attention(q, k, v, encoding, causal=causal, window=window, key_allowed=key_allowed, mask=mask,
-                       q_segments=q_segments, k_segments=k_segments, q_positions=q_positions,
-                       k_positions=k_positions, params=params, tokens=tokens, scale=scale, L=L, exact=exact,
-                       threads=threads)
         a.plan.attend(*a.args, _arrays.raw(view), lse)
     return (o, lse) if return_lse else o
 
@@ -414,7 +461,10 @@ def _gridded(e: Encoding, grid: Any) -> Encoding:
     info = e.parts.get("input")
     if info is None:
         raise _core.UnsupportedError(f"grid: {e.spec} has no part at place input")
-    sizes = [int(n) for n in grid.split("x")] if isinstance(grid, str) else [int(n) for n in grid]
+    try:
+        sizes = [int(n) for n in (grid.split("x") if isinstance(grid, str) else grid)]
+    except (TypeError, ValueError):
+        raise _core.PosencError(f"grid is {grid!r}; it must be whole numbers, as (14, 14) or '14x14'") from None
     known = {s.name for s in info.settings}
     name = info.name + "." if len(e.parts) > 1 else ""
     for setting in ("shape", "grid_out", "grid_in"):
@@ -431,7 +481,7 @@ def encode(encoding: Encoding | str, positions: Any = None, dim: int | None = No
     """Rows of an input encoding: [L,dim], or [B,L,dim] where positions or x have a batch; added to x if given.
 
     positions: an array [L], [B,L] or, with coordinates, [...,L,N]; range(n); with x also a number. Ids of learned
-    tables are positions. grid: the tokens of a grid, as in "14x14".
+    tables are positions. grid: the tokens of a grid, as in "14x14". exact, threads: as in attend.
     L: the length that a learned table is made for (Encoding.init(L=...)).
 
     >>> encode("sinusoidal", range(2), 4).round(3).tolist()
@@ -440,14 +490,15 @@ def encode(encoding: Encoding | str, positions: Any = None, dim: int | None = No
     if _arrays.is_torch(x) or x is None and _arrays.is_torch(positions, *_arrays.values(params)):
         return _torch()._encode_any(encoding, positions, dim, dtype=dtype, x=x, grid=grid, params=params, L=L)
     e = as_encoding(encoding)
+    _has_part(e, "input", "encode")
     if grid is not None:
         e = _gridded(e, grid)
     if x is not None:
         x = _arrays.floats(x, "x")
-    if dim is None and x is None:
-        raise _core.PosencError("dim is missing: the width of the rows")
-    dim = dim or x.shape[-1]
-    at = _arrays.positions(positions, "positions")
+        if x.ndim not in (2, 3):
+            raise _core.PosencError(f"x has the shape {list(x.shape)}; it must be [L,dim] or [B,L,dim]")
+    dim = _width(dim, x)
+    at = _arrays.positions(positions, "positions", None if x is None else x.shape[-2])
     many = isinstance(at, np.ndarray)
     coordinates = e._core.coordinates()
     lead = at.shape[:-1] if many and coordinates > 1 else at.shape if many else ()
@@ -463,14 +514,32 @@ def encode(encoding: Encoding | str, positions: Any = None, dim: int | None = No
             raise _core.PosencError("positions is missing: range(n), or an array")
     else:
         raise _core.PosencError(f"positions is {positions!r}, a start; say how many: range(start, end), or pass x")
-    plan, sizes = _rows_plan(e, B, n, dim, at, exact, threads, L) if B * n else (None, ())
-    width = plan.sizes()["rows_width"] if plan else dim
+    plan, sizes = _rows_plan(e, B, n, dim, at, exact, threads, L)
+    values = _row_params(e, params, sizes)
+    width = plan.sizes()["rows_width"]
     batched = (x is not None and x.ndim == 3) or len(lead) == 2
     y = np.empty((B, n, width), _arrays.dtype(dtype) if x is None else x.dtype)
     if y.size:
-        plan.rows(None if x is None else _arrays.raw(x.reshape(B, n, x.shape[-1])), at, e._fill(params, sizes, INPUT),
-                  _arrays.raw(y))
+        plan.rows(None if x is None else _arrays.raw(x.reshape(B, n, x.shape[-1])), at, values, _arrays.raw(y))
     return y if batched else y[0]
+
+
+def _width(dim: int | None, x: np.ndarray | None) -> int:
+    if dim is None and x is None:
+        raise _core.PosencError("dim is missing: the width of the rows")
+    if dim is not None and dim < 1:
+        raise _core.PosencError(f"dim is {dim}; it must be at least 1")
+    return x.shape[-1] if dim is None else dim  # type: ignore[union-attr]
+
+
+def _row_params(e: Encoding, params: Any, sizes: tuple) -> tuple:
+    """What a run of rows reads; a table of another length than the positions ask for needs its L said."""
+    values, L = e._fill(params, sizes, INPUT), sizes[-1]
+    for value, (name, shape, *_) in zip(values, e._rows(sizes) if e.is_sized else ()):
+        if value is not None and value.shape[1:] == shape[1:] and value.ndim and value.shape[0] > shape[0]:
+            raise _core.PosencError(f"{name} has {value.shape[0]} rows, and for positions up to {L - 1} it would have {shape[0]}; "
+                                    f"say the length that it is made for: L={L + value.shape[0] - shape[0]}")
+    return values
 
 
 @_arrays.of_its_kind
@@ -479,14 +548,17 @@ def encode_backward(grad: Any, encoding: Encoding | str, positions: Any = None, 
                     exact: bool = False) -> tuple[Any, dict[str, np.ndarray]]:
     """(dx or None, gradients of the parameters by name) of encode, from the gradient [B,L,dim] or [L,dim] of its rows."""
     e = as_encoding(encoding)
+    _has_part(e, "input", "encode_backward")
     if grid is not None:
         e = _gridded(e, grid)
     dy = _arrays.floats(grad, "grad")
+    if dy.ndim not in (2, 3):
+        raise _core.PosencError(f"grad has the shape {list(dy.shape)}; it must be [L,dim] or [B,L,dim]")
     shape, dy = dy.shape, dy.reshape((1,) * (3 - dy.ndim) + dy.shape)
     B, n, dim = dy.shape
-    at = _arrays.positions(positions, "positions")
+    at = _arrays.positions(positions, "positions", n)
     plan, sizes = _rows_plan(e, B, n, dim, at, exact, None, L)
-    values = e._fill(params, sizes, INPUT)
+    values = _row_params(e, params, sizes)
     d = tuple(None if p is None else np.zeros(p.shape, p.dtype) for p in values)
     dx = None if x is None else np.empty(dy.shape, dy.dtype)
     plan.rows_backward(None if x is None else _arrays.raw(_arrays.floats(x, "x").reshape(dy.shape)), at, values,
@@ -503,7 +575,7 @@ def _rows_plan(e: Encoding, B: int, L: int, dim: int, at: Any, exact: bool, thre
     else:
         start, step = at if isinstance(at, tuple) else (at or 0, 1)
         last = int(start + (L - 1) * step) + 1
-    last = max(last, L, made_for or 1)
+    last, B, L = max(last, L, made_for or 1), max(B, 1), max(L, 1)  # of no rows a plan of one
     plan = _plans.get(e, (1, 1, dim, dim, dim, last), B, L, L, threads=threads, executor=_executor(exact))
     return plan, (1, 1, 1, L, L, dim, dim, dim, last)
 
@@ -528,6 +600,17 @@ def frequencies(encoding: Encoding | str = "rope", *, D: int, length: float | No
     return Frequencies(np.array([p.w for p in pairs]), pairs, magnitude)
 
 
+def _lead(positions: Any, at: Any, coordinates: int) -> tuple[int, ...]:
+    """[L] or [B,L] of positions of which each has so many numbers."""
+    if isinstance(positions, range):
+        return (len(positions),)
+    if not isinstance(at, np.ndarray) or not 0 < at.ndim < 4:
+        shape = f"has the shape {list(at.shape)}" if isinstance(at, np.ndarray) else f"is {positions!r}"
+        wanted = "[L] or [B,L]" if coordinates == 1 else f"[L,{coordinates}] or [B,L,{coordinates}]"
+        raise _core.PosencError(f"positions {shape}; it must be range(n) or an array {wanted}")
+    return at.shape[:-1] if at.ndim == 3 or at.ndim == 2 and coordinates > 1 else at.shape
+
+
 def angles(encoding: Encoding | str, positions: Any, *, D: int, H: int = 1,
            params: Mapping[str, Any] | None = None) -> Angles:
     """The angles that queries are rotated by, as products in float64, and the factor on them.
@@ -538,8 +621,7 @@ def angles(encoding: Encoding | str, positions: Any, *, D: int, H: int = 1,
     at = _arrays.positions(positions, "positions")
     e, plan, values = _rotary(encoding, D, 1, params, H)
     facts = plan.sizes()
-    lead = (len(positions),) if isinstance(positions, range) else at.shape[:-1] if facts["coordinates"] > 1 and \
-        at.ndim > 1 else at.shape[:2]
+    lead = _lead(positions, at, facts["coordinates"])
     B, L = (lead[0] if len(lead) == 2 else 1), lead[-1]
     plan = _plans.get(e, (H, H, D, D, H * D, 0), B, L, L)
     angle = np.empty((B, L, plan.frequencies()[1] * facts["heads"]))
@@ -555,33 +637,57 @@ def cos_sin(encoding: Encoding | str, positions: Any, *, D: int, dtype: Any = "f
     """Cosines and sines [...,L,2M] as transformers' rotary modules give them, from exact angles.
 
     layout "half": M numbers, and the same again; "interleaved": each number twice. positions: [L], [B,L], with
-    coordinates [...,L,N]; range(n).
+    coordinates [...,L,N]; range(n). dtype "float64" is computed in float64. side: whose they are, "queries" or "keys",
+    which differ for xpos; the temperature of queries is not in them.
 
     >>> cos_sin("rope", range(2), D=4)[0].shape
     (2, 4)
     """
     if layout not in ("half", "interleaved"):
         raise _core.PosencError(f"layout is {layout!r}; it must be 'half' or 'interleaved'")
-    at = _arrays.positions(positions, "positions")
-    many = isinstance(at, np.ndarray)
+    if side not in SIDES:
+        raise _core.PosencError(f"side is {side!r}; it must be 'queries' or 'keys'")
+    at, to = _arrays.positions(positions, "positions"), _arrays.dtype(dtype)
     e, plan, values = _rotary(encoding, D, 1, params)
-    if not many and not isinstance(positions, range):
-        raise _core.PosencError(f"positions is {positions!r}; it must be an array or range(n)")
-    lead = (len(positions),) if not many else at.shape[:-1] if plan.sizes()["coordinates"] > 1 else at.shape
-    table = _table(e, D, at, lead, values, side)
-    M = table.shape[-1] // 2
+    _has_part(e, "rotary", "cos_sin")
+    lead = _lead(positions, at, plan.sizes()["coordinates"])
+    both = _cosines_and_sines(e, _table(e, D, at, lead, values, side), plan.sizes()["coordinates"])
+    if to == np.float64 and both[0].size:
+        both = _exact_cosines_and_sines(e, D, at, lead, values, side)
     spread = (lambda a: np.concatenate([a, a], -1)) if layout == "half" else (lambda a: np.repeat(a, 2, -1))
-    to = _arrays.dtype(dtype)
-    return tuple(spread(a).astype(to, copy=False) for a in (table[..., :M], table[..., M:]))  # type: ignore[return-value]
+    return tuple(spread(a).astype(to, copy=False) for a in both)  # type: ignore[return-value]
 
 
 def _table(e: Encoding, D: int, at: Any, lead: tuple, values: tuple, side: str) -> np.ndarray:
     B, L = (lead[0] if len(lead) == 2 else 1), lead[-1]
-    plan = _plans.get(e, (1, 1, D, D, D, 0), B, L, L)
+    plan = _plans.get(e, (1, 1, D, D, D, 0), max(B, 1), max(L, 1), max(L, 1))
     out = np.empty((B, L, plan.sizes()["q_width" if side == "queries" else "k_width"]), np.float32)
     if out.size:
-        plan.table(at, values, 0 if side == "queries" else 1, out)
+        plan.table(at, values, SIDES.index(side), out)
     return out.reshape(lead + out.shape[-1:])
+
+
+def _cosines_and_sines(e: Encoding, table: np.ndarray, coordinates: int) -> tuple[np.ndarray, np.ndarray]:
+    """[...,M] each; what follows them in a row is the temperature of queries."""
+    lead, M = table.shape[:-1], table.shape[-1] // 2
+    if "axis_rule=halves" not in e.spec:
+        return table[..., :M], table[..., M:2 * M]
+    rows = table[..., :2 * M].reshape(*lead, coordinates, 2, M // coordinates)  # of each coordinate its own, one after the other
+    return rows[..., 0, :].reshape(*lead, M), rows[..., 1, :].reshape(*lead, M)
+
+
+def _exact_cosines_and_sines(e: Encoding, D: int, at: Any, lead: tuple, values: tuple, side: str) -> tuple:
+    """The same in float64, which tables are not: where the first channel of each pair is 1, it turns to (cos, sin)."""
+    B, L = (lead[0] if len(lead) == 2 else 1), lead[-1]
+    plan = _plans.get(e, (1, 1, D, D, D, 0), B, L, L, executor=_plans.REFERENCE)
+    pairs = [Pair(*row) for row in plan.pairs(values, float(L))]
+    ones, turned = np.zeros((B, 1, L, D)), np.empty((B, 1, L, D))
+    ones[..., [p.source[0] for p in pairs]] = 1
+    # Queries also have the phase and the temperature, which are not in a table; magnitudes of either side are (xpos: nan).
+    is_query = side == "queries" and np.isnan(plan.frequencies()[2])
+    q, k, to_q, to_k = (ones, None, turned, None) if is_query else (None, ones, None, turned)
+    plan.rotate(q, k, at, at, 1, values, None, to_q, to_k)
+    return tuple(turned[..., [p.target[i] for p in pairs]].reshape(*lead, len(pairs)) for i in (0, 1))
 
 
 @_arrays.of_its_kind
@@ -603,8 +709,8 @@ def rerotate(k: Any, src: Encoding | str, dst: Encoding | str, src_positions: An
         heads, sizes = (G, G, D, D, G * D, 0), (1, G, G, L, L, D, D, G * D, 0)
         a, b = as_encoding(src), as_encoding(dst)
         _plans.get(a, heads, B, L, L).rerotate(
-            _plans.get(b, heads, B, L, L), _arrays.raw(view), _arrays.positions(src_positions, "src_positions"),
-            _arrays.positions(dst_positions, "dst_positions"), a._fill(params, sizes, ROTARY),
+            _plans.get(b, heads, B, L, L), _arrays.raw(view), _arrays.positions(src_positions, "src_positions", L),
+            _arrays.positions(dst_positions, "dst_positions", L), a._fill(params, sizes, ROTARY),
             b._fill(dst_params, sizes, ROTARY), _arrays.raw(to))
     return y
 
@@ -616,7 +722,8 @@ def index_map(name: str, rel: Any, **settings: Any) -> np.ndarray:
     [0, 1, 31]
     """
     from ._encoding import _settings
-    rel = np.ascontiguousarray(_arrays.numpy(rel, "rel"), np.int64)
+    rel = _arrays.numpy(rel, "rel")
+    rel = np.ascontiguousarray(_arrays.whole(rel, "rel") if rel.size else rel, np.int64).reshape(rel.shape)
     out = np.empty(rel.size, np.int64)
     _core.index_map(name, _settings(settings), rel.reshape(-1), out)
     return out.reshape(rel.shape)
@@ -628,6 +735,9 @@ def window_index(rows: int, columns: int, pretrained: tuple[int, int] = (0, 0)) 
     >>> window_index(2, 2)[0][0].tolist()
     [4, 3, 1, 0]
     """
+    for name, number in (("rows", rows), ("columns", columns)):
+        if not 1 <= number <= 4096:
+            raise _core.PosencError(f"{name} is {number}; it must be 1 to 4096")
     n = rows * columns
     index, coordinates = np.empty((n, n), np.int64), np.empty((2 * rows - 1, 2 * columns - 1, 2))
     _core.windows(rows, columns, *pretrained, index, coordinates)

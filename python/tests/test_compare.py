@@ -98,10 +98,18 @@ def test_other_python_threads_run_meanwhile():
 
 
 @pytest.mark.skipif(not shutil.which("gnuplot"), reason="pictures need gnuplot")
+@pytest.mark.skipif(not posenc._core.has_npz(), reason="posenc was built without libzip")
 def test_a_directory_gets_the_report(tmp_path):
     c = posenc.compare(TEXT, directory=tmp_path / "out", **{**BRIEF, "encodings": ["nope"]})
     assert c.report == str(tmp_path / "out" / "report.html") and os.path.getsize(c.report) > 10000
     assert json.loads((tmp_path / "out" / "results.json").read_text())["encodings"] == c["encodings"]
+
+
+def test_without_zip_a_directory_is_refused_before_anything_is_trained_or_made(tmp_path, monkeypatch):
+    monkeypatch.setattr(posenc._core, "has_npz", lambda: False)
+    with pytest.raises(posenc.UnsupportedError, match="directory cannot be written.*install libzip-dev"):
+        posenc.compare(TEXT, directory=tmp_path / "out", **{**BRIEF, "steps": 1000000})
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("more, sentence", [

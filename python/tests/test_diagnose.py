@@ -55,5 +55,15 @@ def test_without_anything_expected_it_says_what_it_found():
 
 def test_shapes_that_do_not_fit_are_refused():
     for bad in (SCORES[:1], SCORES[0], SCORES[:0]):
-        with pytest.raises(ValueError, match="scores before and after"):
+        with pytest.raises(posenc.PosencError, match="^scores (before|after) has the shape"):
             posenc.diagnose_scores(SCORES, bad)
+
+
+def test_a_causal_mask_departs_only_where_none_is_expected():
+    s = np.random.default_rng(0).standard_normal((1, 4, 16, 16)).astype(np.float32)
+    bias = posenc.bias("alibi", H=4, Lq=16, Lk=16)
+    hidden = np.where(np.tri(16, dtype=bool), s + bias, -np.inf).astype(np.float32)
+    said = {causal: posenc.diagnose_scores(s, hidden, "alibi", causal=causal) for causal in (None, True, False)}
+    assert said[None].ok and said[True].ok and said[False]["departs"] == ["mask"]
+    assert posenc.diagnose_scores(s, s + bias, "alibi", causal=False).ok
+    assert posenc.diagnose_scores(s, s + bias, "alibi", causal=True)["departs"] == ["mask"]

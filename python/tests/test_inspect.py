@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """inspect: what the tool prints, as a mapping; encodings with the numbers that a model's file holds."""
+import copy
 import json
 import os
+import pickle
 import subprocess
 from pathlib import Path
 
@@ -44,6 +46,7 @@ def test_a_layer_has_its_own_encoding_and_the_whole_none_where_layers_differ():
         model.encoding()
 
 
+@pytest.mark.skipif(not posenc._core.has_npz(), reason="posenc was built without libzip")
 def test_parameters_come_out_of_a_checkpoint(tmp_path):
     table = np.random.default_rng(0).standard_normal((32, 4)).astype(np.float32)
     np.savez(tmp_path / "t5.npz", **{"encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight": table})
@@ -77,3 +80,19 @@ def test_pairs_of_a_layer_with_a_window_are_counted_within_it():
                             "num_hidden_layers": 12, "sliding_window": 32, "max_position_embeddings": 4096})
     html = model._repr_html_()
     assert "<td>32</td><td>1 to 32 rotations</td>" in html and "<td>4096</td>" in html
+
+
+def test_a_model_whose_positions_are_in_the_embeddings_says_so_of_a_layer():
+    model = posenc.inspect({"model_type": "bert"})
+    assert model.encoding().parts["input"].name == "learned"
+    with pytest.raises(posenc.PosencError, match="positions are in the embeddings .*; leave layer out"):
+        model.encoding(layer=0)
+
+
+def test_a_model_is_copied_and_pickled(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text('{"model_type": "t5", "d_model": 32, "num_heads": 4, "d_kv": 8, "num_layers": 2}')
+    for model in (posenc.inspect(path), posenc.inspect(path.read_bytes())):
+        again = pickle.loads(pickle.dumps(model))
+        assert dict(again) == dict(model) and [g.encoding for g in again.groups] == [g.encoding for g in model.groups]
+        assert copy.deepcopy(model) is model and copy.copy(model) is model

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: MIT
 """plot: the numbers of the command's pictures; drawings; refusals."""
+import copy
+import inspect
 import os
+import pickle
+import pydoc
 import shutil
 import subprocess
 import xml.dom.minidom
@@ -68,6 +72,7 @@ def test_without_gnuplot_a_notebook_has_characters_and_the_reason(monkeypatch):
     (lambda: posenc.plot("decay", "rope", length=1), "1 positions"),
     (lambda: posenc.plot("heatmap", table=np.ones(3)), "table has the shape [3]"),
     (lambda: posenc.plot("bias", "alibi", params={"slope": [1]}), "no such parameter"),
+    (lambda: posenc.plot("bias", "t5", params={"table": np.ones((8, 32))}), "table has the shape [8, 32]; it must be [32, 8]"),
     (lambda: posenc.plot("bias", "alibi").save("picture.gif"), ".gif"),
     (lambda: posenc.plot("bias", *["alibi"] * 9).csv, "9 encodings"),
 ])
@@ -75,3 +80,19 @@ def test_what_cannot_be_drawn_is_refused(call, sentence):
     with pytest.raises(ValueError) as error:
         call()
     assert sentence in str(error.value)
+
+
+def test_help_and_misspelt_kinds():
+    assert all(f" {kind}" in posenc.plot.__doc__ or f"kind: {kind}" in posenc.plot.__doc__ for kind in dir(posenc.plot))
+    assert "params" in inspect.signature(posenc.plot).parameters
+    text = pydoc.plain(pydoc.render_doc(posenc.plot))
+    assert "plot(kind" in text and "A picture of one encoding" in text
+    with pytest.raises(AttributeError, match="no kind 'deacy'; did you mean 'decay'"):
+        posenc.plot.deacy
+    assert not hasattr(posenc.plot, "nothing at all")
+
+
+def test_a_picture_is_copied_and_pickled():
+    picture = posenc.plot.bias("t5", length=16, params={"table": np.ones((32, 8))})
+    for again in (pickle.loads(pickle.dumps(picture)), copy.deepcopy(picture)):
+        assert again.csv == picture.csv and repr(again) == repr(picture)

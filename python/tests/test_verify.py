@@ -44,3 +44,11 @@ def test_the_wrong_number_is_the_one_that_is_named():
     got[0, 0, 3, 6] += 1
     where = posenc.verify((got,), "rope", inputs=(q,)).findings[0].where
     assert where == "q at row 3, head 0, channel 6 of pair 3"
+
+
+def test_a_function_of_q_alone_and_a_range_of_positions():
+    q = np.random.default_rng(3).standard_normal((1, 2, 5, 8)).astype(np.float32)
+    assert posenc.verify(posenc.rotate, "rope", inputs=q).ok
+    assert posenc.verify(lambda k: posenc.rotate(None, k), "rope", inputs=(None, q)).ok
+    assert posenc.verify(lambda q: posenc.rotate(q, q_positions=3), "rope", inputs=q, positions=range(3, 8)).ok
+    assert posenc.verify(posenc.encode("sinusoidal", range(3, 8), 8), "sinusoidal", positions=range(3, 8)).ok

@@ -12,8 +12,8 @@ from typing import Any, Mapping
 import numpy as _numpy
 import torch as _torch
 
-from .. import _core
-from .._encoding import Encoding, encoding as _encoding
+from .. import _arrays, _core
+from .._encoding import Encoding, also_has, encoding as _encoding
 from . import _ops
 
 __all__ = ["Attention", "Bias", "Input", "Rotary", "attend", "bias", "encode", "hf", "rotate", "rotate_"]
@@ -24,9 +24,11 @@ def _positions(x: Any, start: int = 0) -> tuple[Any, float]:
     """(array or None, start)."""
     if x is None:
         return None, float(start)
-    if isinstance(x, (int, float)):
+    if isinstance(x, (int, float, _numpy.number)):
         return None, float(x)
     x = _torch.as_tensor(x)
+    if not x.dim():
+        return None, float(x)
     if not x.is_floating_point() and x.dtype not in (_torch.int64, _torch.int32):
         x = x.to(_torch.int64)
     elif x.is_floating_point() and x.dtype != _torch.float64:
@@ -57,17 +59,20 @@ def _names(spec: str) -> tuple:
 def _params(e: Encoding | str, given: Mapping[str, Any] | None, places: tuple[str, ...]) -> tuple:
     """Every parameter as a float tensor, in the encoding's order; empty where it is fixed, or nobody reads it."""
     spec, held = _spec(e), {} if isinstance(e, str) else e._values
+    given = _arrays.named(given)
     if not _facts(spec)[0]:
         if given:
             raise _core.PosencError(f"params has {', '.join(given)}; {spec} has no parameters")
         return ()
-    given, out = dict(given or {}), []
+    out = []
     for name, trained, place in _names(spec):
         value = given.pop(name, held.get(name))
         if place not in places or (value is None and not trained):
             out.append(_torch.empty(0))
         elif value is None:
-            raise _core.PosencError(f"params lacks {name}, which {spec} learns; Encoding.init(...) makes one")
+            raise _core.PosencError(f"params lacks {name}, which {spec} learns{also_has(given, _names(spec))}; Encoding.init(...) makes one")
+        elif isinstance(value, Tensor) and value.is_complex():
+            raise _core.DtypeError(f"{name} has the type {value.dtype}; it must be of real numbers, as float32 or float64")
         elif not isinstance(value, Tensor):
             out.append(_torch.tensor(value, dtype=_torch.float64))
         else:
@@ -177,7 +182,11 @@ def encode(encoding: Encoding | str, positions: Any = None, dim: int | None = No
     at, start = _positions(positions)
     lead = () if at is None else tuple(at.shape[:-1]) if coordinates > 1 else tuple(at.shape)
     if x is not None:
+        if x.dim() not in (2, 3):
+            raise _core.PosencError(f"x has the shape {list(x.shape)}; it must be [L,dim] or [B,L,dim]")
         B, n = (x.shape[0] if x.dim() == 3 else 1), x.shape[-2]
+        if count is not None and count != n:
+            raise _core.PosencError(f"positions is a range of {count}; it must have {n}, as x has rows")
     elif at is not None:
         B, n = (lead[0] if len(lead) == 2 else 1), lead[-1]
     else:
@@ -224,6 +233,8 @@ def _tokens(spec: str, dim: int) -> int:
 @_constant
 def _width(spec: str, dim: int, last: int) -> int:
     from .. import _plans
+    from .._runs import _has_part
+    _has_part(_ops.encoding_of(spec), "input", "encode")
     return _plans.get(_ops.encoding_of(spec), (1, 1, dim, dim, dim, last), 1, 1, 1).sizes()["rows_width"]
 
 

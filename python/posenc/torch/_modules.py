@@ -102,7 +102,7 @@ class Rotary(nn.Module):
         self.D, self.layout = width, layout
         self._tables: dict[Any, tuple[Tensor, Tensor]] = {}
         facts = _runs._rotary(self.encoding, width)[1].sizes()
-        self.coordinates, self._width = facts["coordinates"], facts["q_width"]
+        self.coordinates, self._width = facts["coordinates"], facts["q_width"] // 2 * 2  # without a temperature
         from . import _params
         self._params = list(_params(self.encoding, None, ("rotary",)))
         schedule = self.encoding.spec

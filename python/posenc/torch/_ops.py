@@ -614,7 +614,8 @@ _library.define("cos_sin(Tensor positions, Tensor[] params, str encoding, int D,
 def _cos_sin(pos: Tensor, params: list, spec: str, D: int, width: int, layout: str, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     e = encoding_of(spec)
     given = {row[0]: x.detach().cpu().numpy() for row, x in zip(e._core.params(None), params) if x.numel()}
-    made = _runs.cos_sin(e, pos.detach().cpu().numpy(), D=D, layout=layout, params=given)
+    wide = "float64" if dtype == torch.float64 else "float32"
+    made = _runs.cos_sin(e, pos.detach().cpu().numpy(), D=D, dtype=wide, layout=layout, params=given)
     return tuple(torch.from_numpy(a).to(pos.device, dtype) for a in made)  # type: ignore[return-value]
 
 

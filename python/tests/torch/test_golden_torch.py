@@ -70,7 +70,7 @@ class Torch:
         q, k, v, params = tensor(q), tensor(k), tensor(v), tensors(params)
         o = pt.attend(q, k, v, e, params=params, mask=tensor(mask), q_segments=tensor(q_segments), **options)
         g = gradients([o], [grad], {"q": q, "k": k, "v": v, **params})
-        return posenc.Grads(g.pop("q"), g.pop("k"), g.pop("v"), g)
+        return posenc.Grads(g.pop("q"), g.pop("k"), g.pop("v"), g, {})
 
 
 @pytest.mark.parametrize("case", test_golden.cases(), ids=lambda c: c.id)
