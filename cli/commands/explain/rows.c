@@ -219,14 +219,8 @@ static void show_waves(table_row *r)
 
 static void show_row(table_row *r)
 {
-    cli_sheet         *s = &r->x->sheet;
-    char               at[TEXT];
-    size_t             used  = 0;
-    const cli_numbers *where = &r->x->position;
-    for (int i = 0; i < r->coordinates && used < sizeof at; i++)
-        used += (size_t)snprintf(at + used, sizeof at - used, "%s%g", i ? ", " : "",
-                                 where->real[where->count > 1 ? i : 0]);
-    cli_sheet_title(s, "The row at position P = %s", at);
+    cli_sheet *s = &r->x->sheet;
+    cli_sheet_title(s, "The row at position P = %s", cli_explain_place(r->x, r->coordinates));
     cli_sheet_vector(s, "row", "p, posenc_rows", r->row, r->d);
     if (!r->x->vector.count)
         return;
