@@ -251,19 +251,43 @@ static void judge_numbers(cli_tour *t, const json_t *check, int erratum, const c
         say(t, CLI_GOOD, 1, "as printed: %s", "与原文一致：%s", same);
 }
 
+/* "place       rotary" as "place rotary" between the quotation marks of the language; malloc'd. */
+static char *quote(const char *text, cli_tongue tongue)
+{
+    static const char *const marks[CLI_TONGUES][2] = {{"\"", "\""}, {"“", "”"}};
+    char                    *quoted                = NULL;
+    size_t                   size;
+    FILE                    *to = open_memstream(&quoted, &size);
+    if (!to)
+        return NULL;
+    fputs(marks[tongue][0], to);
+    for (text += strspn(text, " \n"); *text;) {
+        const size_t word = strcspn(text, " \n"), blanks = strspn(text + word, " \n");
+        fprintf(to, "%.*s%s", (int)word, text, blanks && text[word + blanks] ? " " : "");
+        text += word + blanks;
+    }
+    fputs(marks[tongue][1], to);
+    return fclose(to) ? (free(quoted), NULL) : quoted;
+}
+
+/* A measurement is a number, or a text of the output that is quoted. */
 static void judge_measured(cli_tour *t, const json_t *check, const char *output)
 {
     const cli_verdict v    = cli_judge(check, 0, output);
     const char       *what = cli_lesson_heading(check, t->view.tongue),
-               *is         = json_string_value(json_object_get(check, "is"));
+               *is         = json_string_value(json_object_get(check, "is")),
+               *text       = json_string_value(json_object_get(check, "says"));
+    char       *says       = quote(text ? text : "", t->view.tongue);
+    const char *must       = is ? is : says ? says : "-";
     t->kinds[v.finding]++;
     if (v.finding == CLI_HOLDS && is)
         say(t, CLI_GOOD, 1, "measured: %s: %s (must be %s)", "实测：%s：%s（应 %s）", what, v.found, is);
     else if (v.finding == CLI_HOLDS)
-        say(t, CLI_GOOD, 1, "measured: %s", "实测：%s", what);
+        say(t, CLI_GOOD, 1, "measured: %s: %s", "实测：%s：%s", what, must);
     else
         say(t, CLI_BAD, 1, "NOT SO: %s: %s (must be %s)", "不成立：%s：%s（应 %s）", what,
-            *v.found ? v.found : "-", is ? is : "-");
+            *v.found ? v.found : "-", must);
+    free(says);
 }
 
 static void judge_run(cli_tour *t, const cli_row_run *run, int erratum, const cli_output *o)
