@@ -100,6 +100,9 @@ int cli_error(const posenc_error *err);
    CLI_USAGE after printing an error. */
 int cli_read(const cli_args *args, void *values);
 
+/* CLI_DONE where --output is a page's name, - or absent; else CLI_USAGE after printing what it must be. */
+int cli_check_page(const cli_args *args);
+
 /* One option by a row that need not be in a table. 0 if it is absent, 1 if *to was set, -1 after printing an
    error. */
 int cli_read_as(const cli_args *args, const cli_option *row, void *to);

@@ -12,6 +12,7 @@
  */
 #include "base/settings.h"
 #include "cli/frame/cli.h"
+#include "files/arrays/text.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -349,4 +350,13 @@ int cli_read(const cli_args *args, void *values)
 int cli_integer(const cli_args *args, const char *option, int64_t low, int64_t high, int64_t *x)
 {
     return cli_read_as(args, &(cli_option){.name = option, .type = CLI_WHOLE, .low = low, .high = high}, x);
+}
+
+int cli_check_page(const cli_args *args)
+{
+    const char *path = cli_value(args, "output");
+    if (!path || !strcmp(path, "-") || pe_text_ends_with(path, ".html"))
+        return CLI_DONE;
+    return cli_usage("%s: --output is \"%s\"; it must end in .html, as the page is HTML, or be -",
+                     args->command->name, path);
 }
