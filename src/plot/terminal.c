@@ -35,7 +35,7 @@ typedef struct pixel {
 
 typedef struct canvas {
     int    width, height, per_cell; /* pixels, and how many of them one above the other share a character */
-    int    row_stride, col_stride;  /* every such row of a grid is drawn; 0: all of them, averaged */
+    int    row_stride, col_stride;  /* every such row of a grid is drawn, and the last; 0: all, averaged */
     pixel *pixels;
 } canvas;
 
@@ -268,6 +268,8 @@ static int64_t row_at(const canvas *c, const pe_figure *f, int line)
 static int is_in_line(const canvas *c, const pe_figure *f, double part, int line)
 {
     const int64_t row = (int64_t)(part * (double)f->rows);
+    if (c->row_stride && row == f->rows - 1)
+        return line == c->height / c->per_cell - 1;
     if (c->row_stride)
         return row % c->row_stride == 0 && row / c->row_stride / c->per_cell == line;
     return (int)(part * (c->height / c->per_cell)) == line;
@@ -404,7 +406,7 @@ static void print_heading(FILE *to, const pe_figure *f, int ends, int columns)
     fputs(used || *second ? "\n" : "", to);
 }
 
-/* "every 4th channel is drawn", where there is no space for all. */
+/* "one channel of every 4 is drawn, and the last", where there is no space for all. */
 static void print_strides(FILE *to, const canvas *c, const pe_figure *f, int columns)
 {
     const int   stride = c->row_stride ? c->row_stride : c->col_stride;
@@ -412,16 +414,8 @@ static void print_strides(FILE *to, const canvas *c, const pe_figure *f, int col
     char        text[160];
     if (!stride || !label)
         return;
-    snprintf(text, sizeof text, "every %d%s %.40s is drawn", stride, stride == 2 ? "nd" : "th", label);
+    snprintf(text, sizeof text, "one %.40s of every %d is drawn, and the last", label, stride);
     pe_terminal_lines(to, text, MARGIN, columns);
-}
-
-/* The last of a grid's rows or columns that is drawn. */
-static double last_drawn(int pixels, int64_t cells, int stride)
-{
-    int64_t first, end;
-    source_cells(pixels - 1, pixels, cells, stride, &first, &end);
-    return (double)(end - 1);
 }
 
 static void print_grid(FILE *to, canvas *c, const pe_figure *f, int columns, int colour)
@@ -430,8 +424,8 @@ static void print_grid(FILE *to, canvas *c, const pe_figure *f, int columns, int
     pe_colours_range(f, &low, &high);
     draw_grid(c, f, low, high);
     print_heading(to, f, MARGIN + c->width + second_width(f), columns);
-    print_cells(to, c, f, f->y0, f->y0 + f->dy * last_drawn(c->height, f->rows, c->row_stride));
-    print_x_axis(to, c->width, f->x0, f->x0 + f->dx * last_drawn(c->width, f->cols, c->col_stride), f);
+    print_cells(to, c, f, f->y0, f->y0 + f->dy * (double)(f->rows - 1));
+    print_x_axis(to, c->width, f->x0, f->x0 + f->dx * (double)(f->cols - 1), f);
     print_scale(to, f, low, high, columns - MARGIN - 24, colour);
     print_strides(to, c, f, columns);
 }
@@ -451,20 +445,27 @@ static void print_curves(FILE *to, canvas *c, const pe_figure *f, int columns, i
     print_names(to, f, columns, colour);
 }
 
-/* Every how many of `cells` one has a pixel of its own; 0: all of them. Even, so that of channels in pairs
-   the same one is drawn. */
-static int stride_of(int64_t cells, int pixels)
+/* How many cells of a grid are drawn. */
+static int drawn(int64_t cells, int stride)
 {
-    const int stride = (int)((cells + pixels - 1) / pixels);
-    return cells <= pixels ? 0 : stride + stride % 2;
+    return stride ? 1 + (int)((cells - 1 + stride - 1) / stride) : (int)cells;
 }
 
-/* Lines of about so many at most, with a pixel for each row that is drawn. */
-static int lines_of_rows(const pe_figure *f, int most, int per_cell)
+/* Every how many of `cells` one has a pixel of its own, and the last one; 0: all of them. A power of two, so
+   that of channels in pairs the same one is drawn, and most of those that have a label. */
+static int stride_of(int64_t cells, int pixels)
 {
-    const int     stride = stride_of(f->rows, most * per_cell);
-    const int64_t drawn  = stride ? (f->rows + stride - 1) / stride : f->rows;
-    const int     lines  = (int)((drawn + per_cell - 1) / per_cell);
+    int stride = 2;
+    while (drawn(cells, stride) > pixels && stride < cells)
+        stride *= 2;
+    return cells <= pixels ? 0 : stride;
+}
+
+/* Lines of up to half as many again, with a pixel for each row that is drawn. */
+static int lines_of_rows(const pe_figure *f, int usual, int per_cell)
+{
+    const int most  = usual * 3 / 2 * per_cell;
+    const int lines = (drawn(f->rows, stride_of(f->rows, most)) + per_cell - 1) / per_cell;
     return lines < 4 ? 4 : lines;
 }
 
@@ -507,7 +508,7 @@ static posenc_status print_figure(FILE *to, const pe_figure *f, int columns, int
         return POSENC_OK;
     }
     if (f->kind == PE_GRID && f->apart_cols && (c.col_stride = stride_of(f->cols, c.width)) > 0)
-        c.width = (int)((f->cols + c.col_stride - 1) / c.col_stride);
+        c.width = drawn(f->cols, c.col_stride);
     c.height = cells_high(f, c.width, c.per_cell) * c.per_cell;
     if (f->kind == PE_GRID && f->apart_rows)
         c.row_stride = stride_of(f->rows, c.height);

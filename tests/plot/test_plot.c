@@ -415,10 +415,10 @@ static void rows_apart_are_drawn_or_left_out_but_not_averaged(void **state)
     char *text = draw(&f, COLUMNS, 0);
     for (const char *line = strchr(text, '|'); line; line = strchr(line + 1, '|'))
         assert_int_equal(strspn(line + 1, " @"), strcspn(line + 1, "\n"));
-    assert_non_null(strstr(text, "every 4th channel is drawn"));
+    assert_non_null(strstr(text, "one channel of every 4 is drawn, and the last"));
     free(text);
     char *coloured = draw(&f, COLUMNS, 1);
-    assert_non_null(strstr(coloured, "every 2nd channel is drawn"));
+    assert_non_null(strstr(coloured, "one channel of every 2 is drawn, and the last"));
     free(coloured);
 }
 
