@@ -28,7 +28,7 @@ static const char glossary[] =
     "p: the row of position P, d numbers\n"
     "P: the position of a token, counted from 0\n"
     "t: the distance P(i) − P(j) of query and key; positive: the key lies in the past\n"
-    "h: a head\n"
+    "h: a head, counted from 0\n"
     "i: a query\n"
     "j: a key\n"
     "m: a pair of channels, counted from 0\n"
