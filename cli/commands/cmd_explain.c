@@ -30,7 +30,7 @@ static const cli_option options[] = {
      offsetof(cli_explanation, key), -LARGEST, LARGEST},
     {0, "key-position", "P", "where the key stands (default: 0)", CLI_REALS,
      offsetof(cli_explanation, key_position), -MOST, MOST},
-    {0, "step", "K", "how far the matrix of a step goes (default: 1)", CLI_WHOLE,
+    {0, "step", "S", "how far the matrix of a step goes (default: 1)", CLI_WHOLE,
      offsetof(cli_explanation, step), 1, 1 << 20},
     {0, "dim", "D", "width of the vector (default: as long as --vector, else that of the model, else 4)",
      CLI_WHOLE, offsetof(cli_explanation, dim), 1, CLI_EXPLAIN_WIDEST},

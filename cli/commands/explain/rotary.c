@@ -262,7 +262,7 @@ static void multiply_transposed(double *C, const double *A, const double *B, int
             C[i / D * D + j] += A[i] * B[j * D + i % D];
 }
 
-/* The step of k positions, R(n + k) R(n)^T, from several n, against R(k). */
+/* The step of s positions, R(n + s) R(n)^T, from several n, against R(s). */
 static void show_step(rotation *r)
 {
     const int64_t     D = r->D, step = r->x->step;
@@ -280,7 +280,7 @@ static void show_step(rotation *r)
     }
     cli_sheet_text(
         &r->x->sheet,
-        "A step of k = %lld from several places, R(n + k) R(n)^T with n = 0, 1, 10, 100, 1000, less R(k):",
+        "A step of s = %lld from several places, R(n + s) R(n)^T with n = 0, 1, 10, 100, 1000, less R(s):",
         (long long)step);
     cli_sheet_residual(&r->x->sheet, "step_differs", "they differ by", furthest);
 }
@@ -294,7 +294,7 @@ static void show_properties(rotation *r)
     if (r->is_plain)
         cli_sheet_residual(s, "orthogonality", "R^T R less I", cli_explain_orthogonality(r->matrix, r->D));
     else
-        cli_sheet_text(s, "It is no rotation alone: pairs grow by the lengths of the table.");
+        cli_sheet_text(s, "It is no rotation alone: each pair is also scaled by its length in the table.");
     if (r->is_plain && r->is_in_place)
         show_step(r);
     const long long D = r->D, M = r->M;

@@ -4,7 +4,7 @@
  *
  * Which channels are the sine and the cosine of one frequency is found in the rows themselves (posenc_rows):
  * neighbours, or the halves of a row, that go around a circle evenly. So it holds for every setting, and an
- * encoding that has no such pairs says nothing of them. The step of k positions is found in the rows as well,
+ * encoding that has no such pairs says nothing of them. The step of s positions is found in the rows as well,
  * from several positions, and compared with its formula and with the rotation of rope by as much.
  */
 #include "cli/commands/explain/explain.h"
@@ -26,7 +26,7 @@ typedef struct table_row {
     double          *w;             /* [M] radians per position */
     double          *row, *sum, *vector;
     double          *cells;                            /* [length, d]: positions 0 .. length-1 */
-    double          *step;                             /* [d,d]: from a row to that k positions on */
+    double          *step;                             /* [d,d]: from a row to that s positions on */
     double           moved, formula, reached, rotated; /* what is wrong with it */
 } table_row;
 
@@ -91,7 +91,7 @@ static void find_waves(table_row *r)
 
 /* ---------------------------------------------------------------- steps --------------------- */
 
-/* The step of k positions from n on: of each wave the turn that takes (sine, cosine) to the later ones. */
+/* The step of s positions from n on: of each wave the turn that takes (sine, cosine) to the later ones. */
 static void find_step(table_row *r, double *step, double n)
 {
     const int64_t d    = r->d;
@@ -267,21 +267,21 @@ static void show_step(table_row *r)
     cli_sheet *s = &r->x->sheet;
     if (!r->step)
         return;
-    cli_sheet_title(s, "The step from P to P + k, k = %lld", (long long)r->x->step);
+    cli_sheet_title(s, "The step from P to P + s, s = %lld", (long long)r->x->step);
     cli_sheet_text(
-        s, "sin((P + k) ω) = cos(k ω) sin(P ω) + sin(k ω) cos(P ω), cos((P + k) ω) = -sin(k ω) sin(P ω) + "
-           "cos(k ω) cos(P ω): a matrix M, a block for each wave, found in the rows:");
+        s, "sin((P + s) ω) = cos(s ω) sin(P ω) + sin(s ω) cos(P ω), cos((P + s) ω) = -sin(s ω) sin(P ω) + "
+           "cos(s ω) cos(P ω): a matrix M, a block for each wave, found in the rows:");
     if (!cli_sheet_matrix(s, "step", "", r->step, r->d, r->d))
         cli_sheet_text(s, "M has %lld x %lld numbers, more than a line takes; --json has all",
                        (long long)r->d, (long long)r->d);
-    cli_sheet_residual(s, "step_reached", "M p(P) less p(P + k)", r->reached);
+    cli_sheet_residual(s, "step_reached", "M p(P) less p(P + s)", r->reached);
     cli_sheet_residual(s, "step_formula", "M less its formula", r->formula);
     cli_sheet_residual(s, "orthogonality", "M^T M less I", cli_explain_orthogonality(r->step, r->d));
-    cli_sheet_text(s, "Does it depend on k alone? M found at P = 3, 10, 100, 1000 less M found at 0:");
+    cli_sheet_text(s, "Does it depend on s alone? M found at P = 3, 10, 100, 1000 less M found at 0:");
     cli_sheet_residual(s, "step_moved", "they differ by", r->moved);
     cli_sheet_text(
-        s, "Its transpose, less the rotation of rope by k positions at these frequencies (posenc_rotate):");
-    cli_sheet_residual(s, "step_rotation", "M^T less R(k)", r->rotated);
+        s, "Its transpose, less the rotation of rope by s positions at these frequencies (posenc_rotate):");
+    cli_sheet_residual(s, "step_rotation", "M^T less R(s)", r->rotated);
 }
 
 /* ---------------------------------------------------------------- all ----------------------- */
