@@ -55,6 +55,7 @@ typedef struct cli_option {
     size_t      at;        /* where the value goes in the command's struct (cli_read) */
     int64_t     low, high; /* of each number */
     const char *words;     /* "bhld|blhd"; of another type, what completion offers instead of `value` */
+    const char *must;      /* what a value must be, in a message: "numbers such as 1,2"; NULL: by its type */
 } cli_option;
 
 typedef struct cli_args cli_args;

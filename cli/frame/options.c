@@ -218,8 +218,8 @@ static void describe(char to[160], const cli_option *row)
     const double    least = bound(row, low, -HUGE_VAL), most = bound(row, high, HUGE_VAL);
     const size_t    size = 160;
     size_t          used = 0;
-    *to                  = 0;
-    switch (row->type) {
+    snprintf(to, size, "%s", row->must ? row->must : "");
+    switch (row->must ? CLI_ASKED : row->type) {
     case CLI_WHOLE: snprintf(to, size, "a whole number from %lld to %lld", low, high); break;
     case CLI_REAL:
     case CLI_REAL_TEXT: snprintf(to, size, "a number from %g to %g", least, most); break;

@@ -411,8 +411,8 @@ static void make(rotation *r)
     r->pairs       = pe_calc_block(r->p, (size_t)r->M * sizeof *r->pairs);
     r->vector      = cli_explain_vector(r->x, r->D);
     if (r->x->key.count && r->x->key.count != r->D)
-        pe_calc_refuse(r->p, "--key has %d numbers and the vector %lld; give as many", r->x->key.count,
-                       (long long)r->D);
+        pe_calc_refuse(r->p, "--key has %d number%s and the vector %lld; give as many", r->x->key.count,
+                       r->x->key.count == 1 ? "" : "s", (long long)r->D);
     r->angle  = cli_explain_numbers(r->p, 2 * r->M);
     r->matrix = cli_explain_numbers(r->p, r->D * r->D);
     r->result = cli_explain_numbers(r->p, 7 * r->D);

@@ -248,6 +248,19 @@ static void show_cells(table_row *r, const char *key, const char *letter, const 
         cli_calc_said(r->p, cli_sheet_table(&r->x->sheet, key, columns, (int)width, table, length));
 }
 
+/* Why no step follows: a row of odd width has a channel without a partner, and a wide matrix is not made. */
+static void show_rest(table_row *r)
+{
+    if (r->M && r->d % 2)
+        cli_sheet_text(
+            &r->x->sheet,
+            "Channel %lld is in no pair of sine and cosine, so no matrix takes this row to another; "
+            "give an even --dim to see the matrix of a step.",
+            (long long)r->d - 1);
+    else if (r->M && !r->step)
+        cli_sheet_text(&r->x->sheet, "The matrix of a step is shown for --dim up to %d.", CLI_EXPLAIN_WIDEST);
+}
+
 static void show_tables(table_row *r)
 {
     if (!r->cells)
@@ -337,7 +350,7 @@ static void compute(table_row *r)
 
 void cli_explain_rows(cli_explanation *x)
 {
-    static void (*const shows[])(table_row *) = {show_waves, show_row, show_tables, show_step};
+    static void (*const shows[])(table_row *) = {show_waves, show_row, show_rest, show_tables, show_step};
     table_row r                               = {.x = x, .p = &x->subject.p};
     make(&r);
     compute(&r);
