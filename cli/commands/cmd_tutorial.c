@@ -183,10 +183,11 @@ static int run(const cli_args *args)
 
 const cli_command cli_tutorial = {
     .name     = "tutorial",
-    .summary  = "five tutorials, each of their figures, formulas, numbers and claims by a command",
+    .summary  = "five tutorials of other authors, each figure, formula, number and claim by a command",
     .synopsis = "[000|001|002|003|004] [--section N] [--only ID] [--lang en|zh] [--run TEXT] [-o page.html]",
     .details =
-        "Walks through a tutorial in its own order. Each row has what the text says, the formula, the "
+        "The tutorials are five published introductions by other authors, and are checked here: posenc "
+        "tutorial walks through one in its own order. Each row has what the text says, the formula, the "
         "command "
         "that shows it, what that prints, and a verdict: a number is as printed if it rounds to the printed "
         "one; where the tutorial is wrong, the right value stands with its entry of docs/errata.md. Without "

@@ -339,6 +339,7 @@ static int show_row(cli_tour *t, json_t *from)
     if (t->only && strcmp(t->only, row.id) != 0)
         return 0;
     t->rows++;
+    t->errata += row.erratum > 0;
     if (!v->row(v, &row))
         return cli_failed("tutorial: the formula of %s is not well formed, or memory is short", row.id), -1;
     json_array_foreach(row.runs, i, run) if (show_run(t, run, row.erratum)) return -1;
@@ -371,10 +372,12 @@ static int failures(const cli_tour *t)
 static void summarise(const cli_tour *t)
 {
     static const char *const forms[CLI_TONGUES] = {
-        "Rows: %d; numbers as printed: %d; in the errata: %d; measurements that hold: %d; failed: %d.",
-        "%d 条：%d 个数值与原文一致，%d 个见勘误；%d 项实测成立；%d 项失败。"};
+        "Rows: %d, %d of them with an erratum; numbers as printed: %d; numbers that differ: %d; measurements "
+        "that "
+        "hold: %d; failed: %d.",
+        "%d 条，其中 %d 条有勘误；%d 个数值与原文一致，%d 个与原文不同；%d 项实测成立；%d 项失败。"};
     char line[SENTENCE];
-    snprintf(line, sizeof line, forms[t->view.tongue], t->rows, t->kinds[CLI_AS_PRINTED],
+    snprintf(line, sizeof line, forms[t->view.tongue], t->rows, t->errata, t->kinds[CLI_AS_PRINTED],
              t->kinds[CLI_DIFFERS], t->kinds[CLI_HOLDS], failures(t));
     t->view.end(&t->view, t->only ? NULL : line);
 }
