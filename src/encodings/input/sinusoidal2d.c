@@ -41,7 +41,7 @@ static const posenc_setting_info settings[] = {
     {"width", "integer", "1", "1..16777216", "its columns"},
     {"dim", "integer", "d_model", "1..", "width of a row of the table"},
     {"base", "real", "10000", "1<..",
-     "ratio of the slowest to the fastest wavelength, nearly; detr: temperature"},
+     "ratio of the longest to the shortest wavelength, nearly; detr: temperature"},
     {"prefix_rows", "integer", "0", "0..16777216", "zero rows before the grid (class tokens), for a range"},
     {"normalize", "flag", "no", "yes|no", "detr, for a range: coordinates as shares of 2 pi"},
     {"eps", "real", "1e-6", "0<..", "detr: added to what normalize divides by"},
