@@ -72,13 +72,6 @@ static void read_arguments(encode_job *j)
         cli_calc_said(p, cli_config_read(&j->config, j->args, CLI_CONFIG_ENCODE));
     if (!pe_calc_failed(p))
         cli_calc_said(p, cli_config_refuse_others(&j->config));
-    if (!j->dim && j->config.group)
-        j->dim = j->config.group->dims.d_model;
-    if (!j->dim)
-        pe_calc_refuse(p, "the width is missing: --dim D");
-    if (!pe_calc_failed(p))
-        cli_rows_read(&j->wanted, j->args, &j->listed);
-    cli_calc_said(p, cli_calc_status(&j->listed));
 }
 
 /* ---------------------------------------------------------------- the encoding -------------- */
@@ -88,24 +81,39 @@ static const char *spec_of(const encode_job *j)
     return j->config.group ? j->config.group->spec : cli_at(j->args, 0);
 }
 
-/* Once to know the encoding, and again with its grid. What --set says about the grid comes last and
-   counts. */
+/* Before sizes are asked for: one that has no rows needs none. */
 static void make_encoding(encode_job *j)
 {
-    pe_calc    *p        = &j->p;
-    const char *settings = cli_calc_settings(p, j->args);
-    char        grid[CLI_GRID_TEXT];
-    pe_calc_encoding(p, spec_of(j), settings);
+    pe_calc *p = &j->p;
+    pe_calc_encoding(p, spec_of(j), cli_calc_settings(p, j->args));
     for (int place = POSENC_PLACE_INPUT + 1; place < POSENC_PLACE_COUNT && !pe_calc_failed(p); place++) {
         const posenc_encoding_info *part = posenc_encoding_part(p->e, (posenc_place)place);
         if (part)
             pe_calc_refuse(p, "%s acts at place %s and has no rows; give an encoding at place input",
                            part->name, posenc_place_name(part->place));
     }
-    if (pe_calc_failed(p))
-        return;
+}
+
+static void read_sizes(encode_job *j)
+{
+    pe_calc *p = &j->p;
+    if (!j->dim && j->config.group)
+        j->dim = j->config.group->dims.d_model;
+    if (!j->dim)
+        pe_calc_refuse(p, "the width is missing: --dim D");
+    else
+        cli_rows_read(&j->wanted, j->args, &j->listed);
+    cli_calc_said(p, cli_calc_status(&j->listed));
+}
+
+/* The encoding once more, with its grid. What --set says about the grid comes last and counts. */
+static void set_grid(encode_job *j)
+{
+    pe_calc    *p        = &j->p;
+    const char *settings = cli_calc_settings(p, j->args);
+    char        grid[CLI_GRID_TEXT];
     cli_calc_said(p, cli_rows_settings(&j->wanted, p->e, grid));
-    if (grid[0])
+    if (!pe_calc_failed(p) && grid[0])
         pe_calc_encoding(p, spec_of(j), pe_calc_text(p, "%s %s", grid, settings));
 }
 
@@ -215,8 +223,8 @@ static void write_rows(encode_job *j)
 
 static int run(const cli_args *args)
 {
-    static void (*const steps[])(encode_job *) = {read_arguments, make_encoding, find_rows, compute,
-                                                  write_rows};
+    static void (*const steps[])(encode_job *) = {read_arguments, make_encoding, read_sizes, set_grid,
+                                                  find_rows,      compute,       write_rows};
     encode_job j                               = {.args = args, .output = "-"};
     j.p = j.listed = pe_calc_new("encode");
     for (size_t i = 0; !pe_calc_failed(&j.p) && i < sizeof steps / sizeof *steps; i++)

@@ -16,6 +16,10 @@
 #define LARGEST 1000000000000      /* of a number in a vector */
 #define MOST    (INT64_C(1) << 40) /* of a position */
 
+/* What their options must be. */
+#define NUMBERS "up to 32 numbers such as 1,2,3,4, none above 1e12"
+#define PLACE   "a position such as 2 (two coordinates: 3,5), below 2^40"
+
 enum { MOST_HEADS = 32, LONGEST = 256, MOST_DIGITS = 15 };
 
 static const cli_option options[] = {
@@ -23,14 +27,14 @@ static const cli_option options[] = {
     {0, "set", "K=V", "a setting of the encoding; may be repeated (posenc list NAME shows them)"},
     {0, "vector", "LIST",
      "what is encoded: a query, or the vector of a word: 1,2,3,4 (default: 1, 2, 3, ...)", CLI_REALS,
-     offsetof(cli_explanation, vector), -LARGEST, LARGEST},
+     offsetof(cli_explanation, vector), -LARGEST, LARGEST, .must = NUMBERS},
     {0, "position", "P", "where the vector stands (default: 2), or the first of --words (default: 0)",
-     CLI_REALS, offsetof(cli_explanation, position), -MOST, MOST},
+     CLI_REALS, offsetof(cli_explanation, position), -MOST, MOST, .must = PLACE},
     {0, "key", "LIST", "a key, for its score with the vector as the query", CLI_REALS,
-     offsetof(cli_explanation, key), -LARGEST, LARGEST},
+     offsetof(cli_explanation, key), -LARGEST, LARGEST, .must = NUMBERS},
     {0, "key-position", "P", "where the key stands (default: 0)", CLI_REALS,
-     offsetof(cli_explanation, key_position), -MOST, MOST},
-    {0, "step", "K", "how far the matrix of a step goes (default: 1)", CLI_WHOLE,
+     offsetof(cli_explanation, key_position), -MOST, MOST, .must = PLACE},
+    {0, "step", "S", "how far the matrix of a step goes (default: 1)", CLI_WHOLE,
      offsetof(cli_explanation, step), 1, 1 << 20},
     {0, "dim", "D", "width of the vector (default: as long as --vector, else that of the model, else 4)",
      CLI_WHOLE, offsetof(cli_explanation, dim), 1, CLI_EXPLAIN_WIDEST},
@@ -38,7 +42,8 @@ static const cli_option options[] = {
      offsetof(cli_explanation, heads), 1, MOST_HEADS},
     {0, "length", "L", "positions 0 .. L-1: of tables of rows, and of keys (default: 8 keys)", CLI_WHOLE,
      offsetof(cli_explanation, length), 1, LONGEST},
-    {0, "theta", "LIST", "frequencies of a rotation, one for all pairs or one each: pi/4, or 1,0.01"},
+    {0, "theta", "LIST",
+     "frequencies of a rotation in radians per position, one for all pairs or one each: pi/4, or 1,0.01"},
     {0, "words", "TEXT",
      "a sentence, words separated by spaces (Chinese: characters): its words in two orders through "
      "attention, "
@@ -134,6 +139,9 @@ static int read_arguments(cli_explanation *x)
         return CLI_USAGE;
     if (check_words(x))
         return CLI_USAGE;
+    if (cli_value(args, "key-position") && !x->key.count)
+        return cli_usage(
+            "explain: --key-position says where a key stands, which is missing; give it with --key");
     if (x->dim && x->vector.count && x->dim != x->vector.count)
         return cli_usage("explain: --vector has %d numbers and --dim is %lld; leave one of them out",
                          x->vector.count, (long long)x->dim);

@@ -125,6 +125,8 @@ static int check(const cli_args *args, explore_request *r)
     }
     if (!r->output)
         return cli_usage("explore: the output is missing: -o page.html");
+    if (cli_check_page(args))
+        return CLI_USAGE;
     if (sizeof module == 1)
         return cli_usage(
             "explore: this posenc was built without the page's module; install clang, lld, wasi-libc and "

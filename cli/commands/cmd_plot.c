@@ -150,6 +150,20 @@ static const char *join_kinds(char text[200], const char *option)
     return text;
 }
 
+enum { OFFERS_TEXT = PE_MOST_OFFERS * (PE_KIND_LENGTH + 2) };
+
+/* "heatmap, curves": what can be drawn of an encoding. */
+static const char *join_offers(char text[OFFERS_TEXT], const posenc_encoding *e)
+{
+    pe_offer  offers[PE_MOST_OFFERS];
+    const int count = pe_picture_offers(e, offers);
+    size_t    used  = 0;
+    snprintf(text, OFFERS_TEXT, "no pictures");
+    for (int i = 0; i < count; i++)
+        used += (size_t)snprintf(text + used, OFFERS_TEXT - used, "%s%s", i ? ", " : "", offers[i].kind);
+    return text;
+}
+
 static int find_kind(const cli_args *args, plot_request *r)
 {
     char known[200];
@@ -369,17 +383,15 @@ static int read_choices(const cli_args *args, plot_request *r)
 static int choose_offer(const cli_args *args, plot_request *r)
 {
     pe_offer  offers[PE_MOST_OFFERS];
-    char      known[PE_MOST_OFFERS * (PE_KIND_LENGTH + 2)] = "no pictures";
-    const int count                                        = pe_picture_offers(r->subject.p.e, offers);
-    size_t    used                                         = 0;
+    char      known[OFFERS_TEXT];
+    const int count = pe_picture_offers(r->subject.p.e, offers);
     for (int i = 0; i < count; i++) {
         r->offer = offers[i];
         if (!strcmp(offers[i].kind, r->kind->name))
             return check_place(args, r);
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", offers[i].kind);
     }
     return cli_usage("plot: %s has no picture \"%s\"; it has: %s", posenc_encoding_spec(r->subject.p.e),
-                     r->kind->name, known);
+                     r->kind->name, join_offers(known, r->subject.p.e));
 }
 
 /* Where a table's grid begins: after the rows of class tokens, or as many as are said. */
@@ -600,15 +612,28 @@ static int draw(const cli_args *args, plot_request *r)
     return status;
 }
 
+/* `plot rope`: which pictures rope has; of a word that is no encoding, what a call looks like. */
+static int refuse_one_word(const char *word)
+{
+    posenc_encoding *e = NULL;
+    char             known[OFFERS_TEXT];
+    if (!word || posenc_encoding_create(&e, word, NULL, NULL))
+        return cli_usage(
+            "plot: give a picture and an encoding, e.g. posenc plot heatmap NAME; try posenc plot "
+            "--help");
+    cli_usage("plot: the picture is missing: posenc plot PICTURE %s; %s has: %s", word, word,
+              join_offers(known, e));
+    posenc_encoding_free(e);
+    return CLI_USAGE;
+}
+
 static int check_count(const cli_args *args)
 {
     const int has_subject = cli_value(args, "table") || cli_value(args, "config");
     if (has_subject && args->count != 1)
         return cli_usage("plot: with --table or --config give only a picture, e.g. posenc plot similarity");
     if (!has_subject && args->count < 2)
-        return cli_usage(
-            "plot: give a picture and an encoding, e.g. posenc plot heatmap NAME; try posenc plot "
-            "--help");
+        return refuse_one_word(cli_at(args, 0));
     return args->count > 1 + MOST_SPECS
                ? cli_usage("plot: %d encodings are given; at most %d are drawn", args->count - 1, MOST_SPECS)
                : CLI_DONE;

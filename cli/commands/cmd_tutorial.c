@@ -27,8 +27,8 @@ typedef struct request {
 static const cli_option options[] = {
     {0, "section", "N", "only section N", CLI_WHOLE, offsetof(request, section), 1, 99},
     {0, "only", "ID", "only this row, such as 004-N6", CLI_TEXT, offsetof(request, only)},
-    {'o', "output", "F", "write one HTML page, with typeset formulas and pictures, to F", CLI_TEXT,
-     offsetof(request, output)},
+    {'o', "output", "F.html", "write one HTML page, with typeset formulas and pictures, to F.html", CLI_TEXT,
+     offsetof(request, output), .words = ".html"},
     {0, "lang", "L", "en (default) or zh", CLI_WORD, offsetof(request, tongue), .words = "en|zh"},
     {0, "run", "TEXT", "run the commands that train too, on this text file; they take minutes", CLI_TEXT,
      offsetof(request, text)},
@@ -169,7 +169,7 @@ static int with_lesson(int index, const request *r)
 static int run(const cli_args *args)
 {
     request r = {0};
-    if (cli_read(args, &r))
+    if (cli_read(args, &r) || cli_check_page(args))
         return CLI_USAGE;
     if (args->count || r.only) {
         const int n = choose(args, &r);
@@ -183,10 +183,11 @@ static int run(const cli_args *args)
 
 const cli_command cli_tutorial = {
     .name     = "tutorial",
-    .summary  = "five tutorials, each of their figures, formulas, numbers and claims by a command",
+    .summary  = "five tutorials of other authors, each figure, formula, number and claim by a command",
     .synopsis = "[000|001|002|003|004] [--section N] [--only ID] [--lang en|zh] [--run TEXT] [-o page.html]",
     .details =
-        "Walks through a tutorial in its own order. Each row has what the text says, the formula, the "
+        "The tutorials are five published introductions by other authors, and are checked here: posenc "
+        "tutorial walks through one in its own order. Each row has what the text says, the formula, the "
         "command "
         "that shows it, what that prints, and a verdict: a number is as printed if it rounds to the printed "
         "one; where the tutorial is wrong, the right value stands with its entry of docs/errata.md. Without "

@@ -55,6 +55,7 @@ typedef struct cli_option {
     size_t      at;        /* where the value goes in the command's struct (cli_read) */
     int64_t     low, high; /* of each number */
     const char *words;     /* "bhld|blhd"; of another type, what completion offers instead of `value` */
+    const char *must;      /* what a value must be, in a message: "numbers such as 1,2"; NULL: by its type */
 } cli_option;
 
 typedef struct cli_args cli_args;
@@ -99,6 +100,9 @@ int cli_error(const posenc_error *err);
 /* Reads every option of the table that is given and has a type into the command's struct. CLI_DONE, or
    CLI_USAGE after printing an error. */
 int cli_read(const cli_args *args, void *values);
+
+/* CLI_DONE where --output is a page's name, - or absent; else CLI_USAGE after printing what it must be. */
+int cli_check_page(const cli_args *args);
 
 /* One option by a row that need not be in a table. 0 if it is absent, 1 if *to was set, -1 after printing an
    error. */

@@ -12,6 +12,7 @@
  */
 #include "base/settings.h"
 #include "cli/frame/cli.h"
+#include "files/arrays/text.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -217,8 +218,8 @@ static void describe(char to[160], const cli_option *row)
     const double    least = bound(row, low, -HUGE_VAL), most = bound(row, high, HUGE_VAL);
     const size_t    size = 160;
     size_t          used = 0;
-    *to                  = 0;
-    switch (row->type) {
+    snprintf(to, size, "%s", row->must ? row->must : "");
+    switch (row->must ? CLI_ASKED : row->type) {
     case CLI_WHOLE: snprintf(to, size, "a whole number from %lld to %lld", low, high); break;
     case CLI_REAL:
     case CLI_REAL_TEXT: snprintf(to, size, "a number from %g to %g", least, most); break;
@@ -349,4 +350,13 @@ int cli_read(const cli_args *args, void *values)
 int cli_integer(const cli_args *args, const char *option, int64_t low, int64_t high, int64_t *x)
 {
     return cli_read_as(args, &(cli_option){.name = option, .type = CLI_WHOLE, .low = low, .high = high}, x);
+}
+
+int cli_check_page(const cli_args *args)
+{
+    const char *path = cli_value(args, "output");
+    if (!path || !strcmp(path, "-") || pe_text_ends_with(path, ".html"))
+        return CLI_DONE;
+    return cli_usage("%s: --output is \"%s\"; it must end in .html, as the page is HTML, or be -",
+                     args->command->name, path);
 }

@@ -2,8 +2,9 @@
 /*
  * page.c: a tutorial as one HTML file that needs nothing else: no network, no script. Contract: view.h.
  *
- * Its style is that of the report. Formulas are MathML, pictures SVG. What commands print stands as it is,
- * and is scrolled sideways where it is too wide.
+ * Its style is that of the report. Formulas are MathML, pictures SVG. What commands print stands as it is:
+ * its sentences, which are in lines as long as they need, are wrapped, and its tables scrolled sideways where
+ * they are too wide.
  */
 #include "cli/tutorial/view.h"
 
@@ -11,6 +12,8 @@
 #include "show/page.h"
 
 #include <string.h>
+
+enum { LONG = 60 }; /* bytes of a line */
 
 static void element(FILE *to, const char *tag, const char *text)
 {
@@ -79,9 +82,32 @@ static void command(const cli_view *v, const char *text)
     fputs("</pre>\n", v->to);
 }
 
+/* A long line of words with single blanks between them; a name with a gap behind it may come first. */
+static int is_sentence(const char *line, size_t n)
+{
+    size_t gaps = 0, blanks = 0, at = strspn(line, " ");
+    for (; n > LONG && at < n; at++)
+        if (line[at] == ' ') {
+            const size_t gap = strspn(line + at, " ");
+            gaps += gap > 1;
+            blanks += gap == 1;
+            at += gap - 1;
+        }
+    return gaps <= 1 && blanks >= LONG / 10;
+}
+
 static int output(const cli_view *v, const char *text)
 {
-    element(v->to, "pre class=output", text);
+    fputs("<pre class=output>", v->to);
+    for (size_t n; *text; text += n) {
+        const size_t line = strcspn(text, "\n");
+        const int    is   = is_sentence(text, line);
+        n                 = line + (text[line] == '\n');
+        fputs(is ? "<span>" : "", v->to);
+        pe_page_escape(v->to, text, n);
+        fputs(is ? "</span>" : "", v->to);
+    }
+    fputs("</pre>\n", v->to);
     return 1;
 }
 

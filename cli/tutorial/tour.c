@@ -251,19 +251,43 @@ static void judge_numbers(cli_tour *t, const json_t *check, int erratum, const c
         say(t, CLI_GOOD, 1, "as printed: %s", "与原文一致：%s", same);
 }
 
+/* "place       rotary" as "place rotary" between the quotation marks of the language; malloc'd. */
+static char *quote(const char *text, cli_tongue tongue)
+{
+    static const char *const marks[CLI_TONGUES][2] = {{"\"", "\""}, {"“", "”"}};
+    char                    *quoted                = NULL;
+    size_t                   size;
+    FILE                    *to = open_memstream(&quoted, &size);
+    if (!to)
+        return NULL;
+    fputs(marks[tongue][0], to);
+    for (text += strspn(text, " \n"); *text;) {
+        const size_t word = strcspn(text, " \n"), blanks = strspn(text + word, " \n");
+        fprintf(to, "%.*s%s", (int)word, text, blanks && text[word + blanks] ? " " : "");
+        text += word + blanks;
+    }
+    fputs(marks[tongue][1], to);
+    return fclose(to) ? (free(quoted), NULL) : quoted;
+}
+
+/* A measurement is a number, or a text of the output that is quoted. */
 static void judge_measured(cli_tour *t, const json_t *check, const char *output)
 {
     const cli_verdict v    = cli_judge(check, 0, output);
     const char       *what = cli_lesson_heading(check, t->view.tongue),
-               *is         = json_string_value(json_object_get(check, "is"));
+               *is         = json_string_value(json_object_get(check, "is")),
+               *text       = json_string_value(json_object_get(check, "says"));
+    char       *says       = quote(text ? text : "", t->view.tongue);
+    const char *must       = is ? is : says ? says : "-";
     t->kinds[v.finding]++;
     if (v.finding == CLI_HOLDS && is)
         say(t, CLI_GOOD, 1, "measured: %s: %s (must be %s)", "实测：%s：%s（应 %s）", what, v.found, is);
     else if (v.finding == CLI_HOLDS)
-        say(t, CLI_GOOD, 1, "measured: %s", "实测：%s", what);
+        say(t, CLI_GOOD, 1, "measured: %s: %s", "实测：%s：%s", what, must);
     else
         say(t, CLI_BAD, 1, "NOT SO: %s: %s (must be %s)", "不成立：%s：%s（应 %s）", what,
-            *v.found ? v.found : "-", is ? is : "-");
+            *v.found ? v.found : "-", must);
+    free(says);
 }
 
 static void judge_run(cli_tour *t, const cli_row_run *run, int erratum, const cli_output *o)
@@ -315,6 +339,7 @@ static int show_row(cli_tour *t, json_t *from)
     if (t->only && strcmp(t->only, row.id) != 0)
         return 0;
     t->rows++;
+    t->errata += row.erratum > 0;
     if (!v->row(v, &row))
         return cli_failed("tutorial: the formula of %s is not well formed, or memory is short", row.id), -1;
     json_array_foreach(row.runs, i, run) if (show_run(t, run, row.erratum)) return -1;
@@ -347,10 +372,12 @@ static int failures(const cli_tour *t)
 static void summarise(const cli_tour *t)
 {
     static const char *const forms[CLI_TONGUES] = {
-        "Rows: %d; numbers as printed: %d; in the errata: %d; measurements that hold: %d; failed: %d.",
-        "%d 条：%d 个数值与原文一致，%d 个见勘误；%d 项实测成立；%d 项失败。"};
+        "Rows: %d, %d of them with an erratum; numbers as printed: %d; numbers that differ: %d; measurements "
+        "that "
+        "hold: %d; failed: %d.",
+        "%d 条，其中 %d 条有勘误；%d 个数值与原文一致，%d 个与原文不同；%d 项实测成立；%d 项失败。"};
     char line[SENTENCE];
-    snprintf(line, sizeof line, forms[t->view.tongue], t->rows, t->kinds[CLI_AS_PRINTED],
+    snprintf(line, sizeof line, forms[t->view.tongue], t->rows, t->errata, t->kinds[CLI_AS_PRINTED],
              t->kinds[CLI_DIFFERS], t->kinds[CLI_HOLDS], failures(t));
     t->view.end(&t->view, t->only ? NULL : line);
 }

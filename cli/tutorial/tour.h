@@ -19,8 +19,9 @@ typedef struct cli_tour {
     const char   *only;    /* id of the one row; NULL: all */
     int           section; /* number of the one section; 0: all */
     const char   *text; /* a file: commands that train are run on it; NULL: their stored results are shown */
-    int           rows, kinds[CLI_FAULTY + 1]; /* rows that were shown; verdicts of each kind */
-    int           broken;                      /* commands that did not end as they must */
+    int           rows, errata;          /* rows that were shown, and those of them with an erratum */
+    int           kinds[CLI_FAULTY + 1]; /* verdicts of each kind */
+    int           broken;                /* commands that did not end as they must */
     cli_tour_run *runs;
     int           run_count;
 } cli_tour;

@@ -33,7 +33,7 @@ enum { HEADS_MOST = 64, MAPS_MOST = 16, MAP_COLUMNS = 4, MOST_TOKENS = 1024, MOS
 
 static const char *head_name(pe_sketch *s, int64_t h)
 {
-    return pe_sketch_text(s, "head %lld", (long long)h + 1);
+    return pe_sketch_text(s, "head %lld", (long long)h);
 }
 
 static void check_heads(pe_sketch *s, int most)

@@ -46,13 +46,15 @@ static const char *wavelength_text(pe_sketch *s, double length)
     return pe_sketch_text(s, length < 100 ? "%.3g" : "%.0f", length);
 }
 
-/* Labels on about TICKS rows of a grid, spread evenly; none unless two channels are sines. */
+/* Labels on about TICKS rows of a grid, spread evenly; none unless two channels are sines. Of 64 rows they
+   are multiples of 8 and the last: the terminal may have space for every second or fourth row alone. */
 static void set_wavelengths(pe_sketch *s, pe_figure *f, const pe_row_set *set)
 {
     pe_tick      *ticks = pe_sketch_take(s, TICKS, sizeof *ticks);
     const int64_t most  = f->rows < TICKS ? f->rows : TICKS;
     for (int64_t k = 0; ticks && k < most; k++) {
-        const int64_t row    = most > 1 ? k * (f->rows - 1) / (most - 1) : 0;
+        const int64_t even   = most > 1 ? k * f->rows / (most - 1) : 0;
+        const int64_t row    = even < f->rows ? even : f->rows - 1;
         const double  length = wavelength(set, s->data->chosen_count ? s->data->chosen[row] : row);
         if (isfinite(length))
             ticks[f->tick_count++] = (pe_tick){(double)row, wavelength_text(s, length)};
@@ -100,7 +102,8 @@ static void set_table(pe_sketch *s, pe_figure *f, const pe_row_set *set)
             values[k * set->n + i] = set->rows[i * set->width + (chosen ? chosen[k] : k)];
     pe_sketch_grid(f, values, count, set->n);
     pe_sketch_labels(f, position_label(s), "channel", "value");
-    f->row_names = chosen ? channel_names(s) : NULL;
+    f->row_names  = chosen ? channel_names(s) : NULL;
+    f->apart_rows = 1;
     set_wavelengths(s, f, set);
 }
 
@@ -132,6 +135,7 @@ static void set_binary(pe_sketch *s, pe_figure *f, int64_t n)
     pe_sketch_grid(f, values, digits, n);
     pe_sketch_labels(f, "position (tokens)", "binary digit, lowest first", "digit");
     f->title        = "binary counter";
+    f->apart_rows   = 1;
     f->second_label = "period of the digit (tokens)";
     f->ticks        = ticks;
     f->tick_count   = (int)digits;

@@ -60,6 +60,8 @@ typedef struct pe_figure {
     int           signed_scale; /* 1: centred at zero */
     int           square_cells; /* 1: a map, whose cells are as high as wide */
     int           whole_cells;  /* 1: each cell has at least a pixel: there are lines between small maps */
+    int           apart_rows;   /* 1: rows (channels) whose neighbours differ: where there is no space for */
+    int           apart_cols;   /*    all, some are shown, and never the mean of several; and columns */
     int           with_numbers; /* 1: a table: each cell shows its value, with so many decimals */
     int           decimals;
     const char *const *row_names, *const *col_names; /* [rows], [cols]; NULL: the numbers of the axes */

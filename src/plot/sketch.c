@@ -236,13 +236,15 @@ void pe_sketch_transpose(pe_sketch *s, pe_figure *f)
     double         *values = pe_sketch_numbers(s, was.rows * was.cols);
     for (int64_t i = 0; values && i < was.rows * was.cols; i++)
         values[i] = was.values[i % was.rows * was.cols + i / was.rows];
-    f->values    = values;
-    f->rows      = was.cols;
-    f->cols      = was.rows;
-    f->row_names = was.col_names;
-    f->col_names = was.row_names;
-    f->x_label   = was.y_label;
-    f->y_label   = was.x_label;
+    f->values     = values;
+    f->rows       = was.cols;
+    f->cols       = was.rows;
+    f->row_names  = was.col_names;
+    f->col_names  = was.row_names;
+    f->apart_rows = was.apart_cols;
+    f->apart_cols = was.apart_rows;
+    f->x_label    = was.y_label;
+    f->y_label    = was.x_label;
     f->x0 = was.y0, f->dx = was.dy;
     f->y0 = was.x0, f->dy = was.dx;
     f->tick_count = 0;

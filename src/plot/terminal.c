@@ -9,6 +9,9 @@
  *            '@', and each curve is drawn with a letter of its own, named below the picture.
  * Panels     stand one below the other, each with its title. Arrows are lines from the origin. Labels of a
  *            second axis stand to the right of their line.
+ * Channels   A grid's cells are averaged where several share a pixel. Not those of channels, where sines and
+ *            cosines alternate and their means would be bands that no channel has: every second or fourth
+ *            channel is drawn then, and the legend says so.
  * Surprises  The picture, labels included, is never wider than asked. NaN is grey, or '|' without colour. A
  *            band is a dimmer colour, or dots.
  */
@@ -32,6 +35,7 @@ typedef struct pixel {
 
 typedef struct canvas {
     int    width, height, per_cell; /* pixels, and how many of them one above the other share a character */
+    int    row_stride, col_stride;  /* every such row of a grid is drawn, and the last; 0: all, averaged */
     pixel *pixels;
 } canvas;
 
@@ -53,11 +57,12 @@ static double mean_of_box(const pe_figure *f, int64_t r0, int64_t r1, int64_t c0
     return n ? sum / (double)n : NAN;
 }
 
-/* The cells [*first, *end) that pixel i of `pixels` shows; at least one. */
-static void source_cells(int i, int pixels, int64_t cells, int64_t *first, int64_t *end)
+/* The cells [*first, *end) that pixel i of `pixels` shows; at least one, and only one with a stride. */
+static void source_cells(int i, int pixels, int64_t cells, int stride, int64_t *first, int64_t *end)
 {
-    *first = (int64_t)i * cells / pixels;
-    *end   = ((int64_t)i + 1) * cells / pixels;
+    const int64_t sampled = (int64_t)i * stride < cells ? (int64_t)i * stride : cells - 1;
+    *first                = stride ? sampled : (int64_t)i * cells / pixels;
+    *end                  = stride ? sampled : ((int64_t)i + 1) * cells / pixels;
     if (*end <= *first)
         *end = *first + 1;
 }
@@ -69,8 +74,8 @@ static void draw_grid(canvas *c, const pe_figure *f, double low, double high)
     for (int y = 0; y < c->height; y++)
         for (int x = 0; x < c->width; x++) {
             int64_t r0, r1, c0, c1;
-            source_cells(y, c->height, f->rows, &r0, &r1);
-            source_cells(x, c->width, f->cols, &c0, &c1);
+            source_cells(y, c->height, f->rows, c->row_stride, &r0, &r1);
+            source_cells(x, c->width, f->cols, c->col_stride, &c0, &c1);
             c->pixels[y * c->width + x].value = (mean_of_box(f, r0, r1, c0, c1) - low) / (high - low);
         }
 }
@@ -251,14 +256,31 @@ static void print_plain_cell(FILE *to, const canvas *c, const pe_figure *f, int 
         fputc(shades[(int)fmin(fmax(c->pixels[i].value, 0) * SHADES, SHADES - 1)], to);
 }
 
-/* The label of the second axis for a line; the first, where there are several. */
-static const char *second_label_at(const pe_figure *f, int row, int rows)
+/* The row of a grid that begins at this line of characters. */
+static int64_t row_at(const canvas *c, const pe_figure *f, int line)
 {
-    for (int i = 0; f->kind == PE_GRID && i < f->tick_count; i++) {
-        const double part = ((f->ticks[i].y - f->y0) / f->dy + 0.5) / (double)f->rows;
-        if ((int)(part * rows) == row)
+    int64_t first, end;
+    source_cells(line * c->per_cell, c->height, f->rows, c->row_stride, &first, &end);
+    return first;
+}
+
+/* Is the row of this part of the grid's height drawn in that line? Of a stride only if it is drawn at all. */
+static int is_in_line(const canvas *c, const pe_figure *f, double part, int line)
+{
+    const int64_t row = (int64_t)(part * (double)f->rows);
+    if (c->row_stride && row == f->rows - 1)
+        return line == c->height / c->per_cell - 1;
+    if (c->row_stride)
+        return row % c->row_stride == 0 && row / c->row_stride / c->per_cell == line;
+    return (int)(part * (c->height / c->per_cell)) == line;
+}
+
+/* The label of the second axis for a line; the first, where there are several. */
+static const char *second_label_at(const canvas *c, const pe_figure *f, int line)
+{
+    for (int i = 0; f->kind == PE_GRID && i < f->tick_count; i++)
+        if (is_in_line(c, f, ((f->ticks[i].y - f->y0) / f->dy + 0.5) / (double)f->rows, line))
             return f->ticks[i].label;
-    }
     return NULL;
 }
 
@@ -272,10 +294,10 @@ static int second_width(const pe_figure *f)
 }
 
 /* At the first line of its row. */
-static void print_row_name(FILE *to, const pe_figure *f, int row, int rows)
+static void print_row_name(FILE *to, const canvas *c, const pe_figure *f, int line)
 {
-    const int64_t here     = (int64_t)row * f->rows / rows;
-    const int     is_first = row == 0 || (int64_t)(row - 1) * f->rows / rows != here;
+    const int64_t here     = row_at(c, f, line);
+    const int     is_first = line == 0 || row_at(c, f, line - 1) != here;
     const char   *name     = is_first ? f->row_names[here] : "";
     const int     blanks   = MARGIN - 2 - pe_terminal_columns(name);
     fprintf(to, "%*s%.*s |", blanks > 0 ? blanks : 0, "", blanks < 0 ? MARGIN - 2 : (int)strlen(name), name);
@@ -296,9 +318,9 @@ static void print_cells(FILE *to, const canvas *c, const pe_figure *f, double to
 {
     const int rows = c->height / c->per_cell;
     for (int row = 0; row < rows; row++) {
-        const char *second = second_label_at(f, row, rows);
+        const char *second = second_label_at(c, f, row);
         if (f->kind == PE_GRID && f->row_names)
-            print_row_name(to, f, row, rows);
+            print_row_name(to, c, f, row);
         else if (row == 0 || row == rows - 1)
             print_edge(to, row == 0 ? top : bottom);
         else
@@ -384,6 +406,18 @@ static void print_heading(FILE *to, const pe_figure *f, int ends, int columns)
     fputs(used || *second ? "\n" : "", to);
 }
 
+/* "one channel of every 4 is drawn, and the last", where there is no space for all. */
+static void print_strides(FILE *to, const canvas *c, const pe_figure *f, int columns)
+{
+    const int   stride = c->row_stride ? c->row_stride : c->col_stride;
+    const char *label  = c->row_stride ? f->y_label : f->x_label;
+    char        text[160];
+    if (!stride || !label)
+        return;
+    snprintf(text, sizeof text, "one %.40s of every %d is drawn, and the last", label, stride);
+    pe_terminal_lines(to, text, MARGIN, columns);
+}
+
 static void print_grid(FILE *to, canvas *c, const pe_figure *f, int columns, int colour)
 {
     double low, high;
@@ -393,6 +427,7 @@ static void print_grid(FILE *to, canvas *c, const pe_figure *f, int columns, int
     print_cells(to, c, f, f->y0, f->y0 + f->dy * (double)(f->rows - 1));
     print_x_axis(to, c->width, f->x0, f->x0 + f->dx * (double)(f->cols - 1), f);
     print_scale(to, f, low, high, columns - MARGIN - 24, colour);
+    print_strides(to, c, f, columns);
 }
 
 static double off_axis(double v, int is_log)
@@ -410,15 +445,41 @@ static void print_curves(FILE *to, canvas *c, const pe_figure *f, int columns, i
     print_names(to, f, columns, colour);
 }
 
+/* How many cells of a grid are drawn. */
+static int drawn(int64_t cells, int stride)
+{
+    return stride ? 1 + (int)((cells - 1 + stride - 1) / stride) : (int)cells;
+}
+
+/* Every how many of `cells` one has a pixel of its own, and the last one; 0: all of them. A power of two, so
+   that of channels in pairs the same one is drawn, and most of those that have a label. */
+static int stride_of(int64_t cells, int pixels)
+{
+    int stride = 2;
+    while (drawn(cells, stride) > pixels && stride < cells)
+        stride *= 2;
+    return cells <= pixels ? 0 : stride;
+}
+
+/* Lines of up to half as many again, with a pixel for each row that is drawn. */
+static int lines_of_rows(const pe_figure *f, int usual, int per_cell)
+{
+    const int most  = usual * 3 / 2 * per_cell;
+    const int lines = (drawn(f->rows, stride_of(f->rows, most)) + per_cell - 1) / per_cell;
+    return lines < 4 ? 4 : lines;
+}
+
 /* A map keeps its shape (a character is twice as high as wide); another grid has two rows of pixels per cell
    if it is small, and fills about a screen otherwise. */
-static int cells_high(const pe_figure *f, int width)
+static int cells_high(const pe_figure *f, int width, int per_cell)
 {
     const int screen = width / 4 < 24 ? width / 4 + 4 : 24;
     if (f->kind == PE_ARROWS)
         return (width + 1) / 2;
     if (f->kind == PE_GRID && f->square_cells)
         return (int)fmax(1, (double)width * (double)f->rows / (double)f->cols / 2 + 0.5);
+    if (f->kind == PE_GRID && f->apart_rows)
+        return lines_of_rows(f, screen, per_cell);
     if (f->kind == PE_GRID && f->rows < 2 * screen)
         return f->rows < 8 ? 4 : (int)(f->rows + 1) / 2;
     return screen;
@@ -446,7 +507,11 @@ static posenc_status print_figure(FILE *to, const pe_figure *f, int columns, int
         pe_terminal_table(to, f, columns, colour);
         return POSENC_OK;
     }
-    c.height = cells_high(f, c.width) * c.per_cell;
+    if (f->kind == PE_GRID && f->apart_cols && (c.col_stride = stride_of(f->cols, c.width)) > 0)
+        c.width = drawn(f->cols, c.col_stride);
+    c.height = cells_high(f, c.width, c.per_cell) * c.per_cell;
+    if (f->kind == PE_GRID && f->apart_rows)
+        c.row_stride = stride_of(f->rows, c.height);
     c.pixels = calloc((size_t)c.width * (size_t)c.height, sizeof *c.pixels);
     if (!c.pixels)
         return pe_draw_fail(err, POSENC_ERROR_MEMORY, "not enough memory for a picture of %d columns",

@@ -553,7 +553,7 @@ static void the_mass_of_alibi_is_a_geometric_series(void **state)
         for (int n = 1; n <= N; n++)
             assert_true(m.f->curves[h].x[n - 1] == n &&
                         fabs(m.f->curves[h].y[n - 1] - (1 - pow(ratio, n)) / (1 - pow(ratio, N))) < CLOSE);
-        snprintf(name, sizeof name, "head %d: 90 %% on %d keys", h + 1, within);
+        snprintf(name, sizeof name, "head %d: 90 %% on %d keys", h, within);
         assert_string_equal(m.f->curves[h].name, name);
     }
     drop(&m);

@@ -402,6 +402,26 @@ static void without_colour_there_is_no_escape_and_with_it_there_are_half_blocks(
     free(coloured);
 }
 
+/* Rows of 0 and of 1 in turn: their mean, '+', is in no row. In colour a line has two of them. */
+static void rows_apart_are_drawn_or_left_out_but_not_averaged(void **state)
+{
+    double    values[100];
+    pe_figure f = {
+        .kind = PE_GRID, .rows = 50, .cols = 2, .values = values, .dx = 1, .dy = 1, .apart_rows = 1};
+    (void)state;
+    f.y_label = "channel";
+    for (int i = 0; i < 100; i++)
+        values[i] = i / 2 % 2 ? 1 - i % 2 : i % 2;
+    char *text = draw(&f, COLUMNS, 0);
+    for (const char *line = strchr(text, '|'); line; line = strchr(line + 1, '|'))
+        assert_int_equal(strspn(line + 1, " @"), strcspn(line + 1, "\n"));
+    assert_non_null(strstr(text, "one channel of every 4 is drawn, and the last"));
+    free(text);
+    char *coloured = draw(&f, COLUMNS, 1);
+    assert_non_null(strstr(coloured, "one channel of every 2 is drawn, and the last"));
+    free(coloured);
+}
+
 static void panels_stand_below_each_other(void **state)
 {
     const pe_figure both[] = {a_grid(), some_arrows()};
@@ -572,6 +592,7 @@ int main(void)
         cmocka_unit_test(a_grid_of_one_row_or_column_is_drawn),
         cmocka_unit_test(a_terminal_too_narrow_is_refused),
         cmocka_unit_test(scales_end_where_they_should),
+        cmocka_unit_test(rows_apart_are_drawn_or_left_out_but_not_averaged),
         cmocka_unit_test(panels_stand_below_each_other),
         cmocka_unit_test(arrows_start_at_the_origin),
         cmocka_unit_test(dots_are_not_joined_and_hues_are_kept),

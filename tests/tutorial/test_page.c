@@ -49,8 +49,17 @@ static void a_row_is_a_well_formed_page_in_either_language(void **state)
     assert_page("000-N2", CLI_ENGLISH, "<p class=differs>differs: the tutorial says 62832, right is 54410");
 }
 
+/* Rows of a table stay lines, and are scrolled. */
+static void sentences_of_an_output_are_marked_to_be_wrapped(void **state)
+{
+    (void)state;
+    assert_page("004-E3", CLI_ENGLISH, "<span>  Two channels are the sine");
+    assert_page("004-E3", CLI_ENGLISH, "</span>  k  SINE");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_row_is_a_well_formed_page_in_either_language)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_row_is_a_well_formed_page_in_either_language),
+                                       cmocka_unit_test(sentences_of_an_output_are_marked_to_be_wrapped)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

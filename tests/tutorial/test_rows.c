@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
+#include <math.h>
 #include <string.h>
 
 enum { ID = 16 };
@@ -117,6 +118,51 @@ static void every_erratum_is_an_entry_of_the_errata(void **state)
     for_rows(expect_entry, page);
 }
 
+/* Does a number of the output round to this one, which has so many decimals? */
+static int has_number(const char *output, const char *number, size_t decimals)
+{
+    const double half = 0.5 * pow(10, -(double)decimals) * (1 + 1e-9), x = atof(number);
+    for (const char *at = output; *(at += strcspn(at, "0123456789"));) {
+        char *end;
+        if (fabs(strtod(at, &end) - x) <= half)
+            return 1;
+        at = end;
+    }
+    return 0;
+}
+
+static void expect_numbers(const char *id, const char *text, const char *output)
+{
+    while (*(text += strcspn(text, "0123456789"))) {
+        const size_t whole    = strspn(text, "0123456789");
+        const size_t decimals = text[whole] == '.' ? strspn(text + whole + 1, "0123456789") : 0;
+        if (decimals && !has_number(output, text, decimals))
+            fail_msg("the erratum of %s says %.*s, which the stored result does not have", id,
+                     (int)(whole + 1 + decimals), text);
+        text += whole + (decimals ? 1 + decimals : 0);
+    }
+}
+
+/* Numbers with decimals, which are those of a loss; "eight times" is none. */
+static void expect_stored(const cli_row *row, void *to)
+{
+    (void)to;
+    for (size_t i = 0; i < json_array_size(row->runs); i++)
+        for (int tongue = 0; tongue < CLI_TONGUES; tongue++) {
+            const char *on,
+                *command       = json_string_value(json_object_get(json_array_get(row->runs, i), "command"));
+            const char *output = cli_lesson_stored(command, (cli_tongue)tongue, &on);
+            if (output && row->erratum)
+                expect_numbers(row->id, row->right[tongue], output);
+        }
+}
+
+static void an_erratum_has_the_numbers_of_the_stored_result_beside_it(void **state)
+{
+    (void)state;
+    for_rows(expect_stored, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +170,7 @@ int main(void)
         cmocka_unit_test(a_row_has_its_text_in_both_languages_and_something_to_show),
         cmocka_unit_test(every_formula_is_well_formed),
         cmocka_unit_test(every_erratum_is_an_entry_of_the_errata),
+        cmocka_unit_test(an_erratum_has_the_numbers_of_the_stored_result_beside_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,16 +37,30 @@ void cli_explain_plan(cli_explanation *x, const posenc_dims *dims, posenc_run ru
     pe_calc_plan(&x->subject.p, runs);
 }
 
+double cli_explain_coordinate(const cli_numbers *where, int c)
+{
+    return where->real[where->count > 1 ? c : 0];
+}
+
+const char *cli_explain_place(cli_explanation *x, int coordinates)
+{
+    pe_calc    *p    = &x->subject.p;
+    const char *text = "";
+    for (int c = 0; c < coordinates; c++)
+        text = pe_calc_text(p, "%s%s%g", text, c ? ", " : "", cli_explain_coordinate(&x->position, c));
+    return coordinates > 1 ? pe_calc_text(p, "(%s)", text) : text;
+}
+
 posenc_positions cli_explain_at(cli_explanation *x, const cli_numbers *where, int coordinates, double moved,
                                 int64_t n)
 {
     const int64_t shape[] = {n, coordinates};
     posenc_tensor list    = pe_calc_make(&x->subject.p, POSENC_DTYPE_F64, 2, shape);
     if (where->count > 1 && where->count != coordinates)
-        pe_calc_refuse(&x->subject.p, "a position has %d coordinates here, not %d", coordinates,
-                       where->count);
+        pe_calc_refuse(&x->subject.p, "a position has %d coordinate%s here, not %d", coordinates,
+                       coordinates == 1 ? "" : "s", where->count);
     for (int64_t i = 0; i < n * coordinates && !pe_calc_failed(&x->subject.p); i++)
-        pe_calc_put(&list, i, where->real[where->count > 1 ? i % coordinates : 0] + moved);
+        pe_calc_put(&list, i, cli_explain_coordinate(where, (int)(i % coordinates)) + moved);
     if (coordinates == 1)
         list = posenc_tensor_contiguous(list.data, POSENC_DTYPE_F64, 1, shape);
     return posenc_positions_array(list);

@@ -43,6 +43,10 @@ double *cli_explain_draw(cli_explanation *x, const char *name, int64_t n, double
 double *cli_explain_vector(cli_explanation *x, int64_t D);
 /* Sizes, parameters, plan and workspace for these runs. */
 void cli_explain_plan(cli_explanation *x, const posenc_dims *dims, posenc_run runs);
+/* Coordinate c of a place; a single number stands for all of them. */
+double cli_explain_coordinate(const cli_numbers *where, int c);
+/* --position with all its coordinates: "3", "(3, 5)". */
+const char *cli_explain_place(cli_explanation *x, int coordinates);
 /* n times the same place: `moved` positions beyond --position or --key-position, on every coordinate. */
 posenc_positions cli_explain_at(cli_explanation *x, const cli_numbers *where, int coordinates, double moved,
                                 int64_t n);

@@ -28,7 +28,7 @@ static const char glossary[] =
     "p: the row of position P, d numbers\n"
     "P: the position of a token, counted from 0\n"
     "t: the distance P(i) − P(j) of query and key; positive: the key lies in the past\n"
-    "h: a head\n"
+    "h: a head, counted from 0\n"
     "i: a query\n"
     "j: a key\n"
     "m: a pair of channels, counted from 0\n"
@@ -208,6 +208,8 @@ void cli_explain_formula(cli_explanation *x, const posenc_encoding_info *info)
         pe_plain_write(stdout, info->formula, 2, cli_width());
     for (int i = 0; i < l.count; i++)
         print_letter(s, &list, &l.list[i]);
+    if (x->theta.count && info->place == POSENC_PLACE_ROTARY)
+        cli_sheet_text(s, "Here --theta gives each w_m, in radians per position, and not its formula.");
     if (s->json)
         cli_sheet_put(s, "symbols", list);
 }

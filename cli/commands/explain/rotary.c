@@ -183,7 +183,7 @@ static void show_pairs(rotation *r)
         if (r->x->sheet.json || cli_explain_is_shown(m, r->M))
             memcpy(&table[rows++ * count], row, (size_t)count * sizeof *row);
     }
-    cli_sheet_title(&r->x->sheet, "The pairs at position P = %g", r->x->position.real[0]);
+    cli_sheet_title(&r->x->sheet, "The pairs at position P = %s", cli_explain_place(r->x, r->coordinates));
     show_frequency(r);
     cli_sheet_text(&r->x->sheet,
                    "Pair m is channels x and y; it turns by w_m at each position, once around in "
@@ -222,7 +222,7 @@ static void show_complex(rotation *r)
 static void show_matrix(rotation *r)
 {
     cli_sheet *s = &r->x->sheet;
-    cli_sheet_title(s, "The matrix R of position P = %g", r->x->position.real[0]);
+    cli_sheet_title(s, "The matrix R of position P = %s", cli_explain_place(r->x, r->coordinates));
     if (!cli_sheet_matrix(s, "matrix", "", r->matrix, r->D, r->D))
         cli_sheet_text(
             s,
@@ -262,7 +262,7 @@ static void multiply_transposed(double *C, const double *A, const double *B, int
             C[i / D * D + j] += A[i] * B[j * D + i % D];
 }
 
-/* The step of k positions, R(n + k) R(n)^T, from several n, against R(k). */
+/* The step of s positions, R(n + s) R(n)^T, from several n, against R(s). */
 static void show_step(rotation *r)
 {
     const int64_t     D = r->D, step = r->x->step;
@@ -280,7 +280,7 @@ static void show_step(rotation *r)
     }
     cli_sheet_text(
         &r->x->sheet,
-        "A step of k = %lld from several places, R(n + k) R(n)^T with n = 0, 1, 10, 100, 1000, less R(k):",
+        "A step of s = %lld from several places, R(n + s) R(n)^T with n = 0, 1, 10, 100, 1000, less R(s):",
         (long long)step);
     cli_sheet_residual(&r->x->sheet, "step_differs", "they differ by", furthest);
 }
@@ -294,7 +294,7 @@ static void show_properties(rotation *r)
     if (r->is_plain)
         cli_sheet_residual(s, "orthogonality", "R^T R less I", cli_explain_orthogonality(r->matrix, r->D));
     else
-        cli_sheet_text(s, "It is no rotation alone: pairs grow by the lengths of the table.");
+        cli_sheet_text(s, "It is no rotation alone: each pair is also scaled by its length in the table.");
     if (r->is_plain && r->is_in_place)
         show_step(r);
     const long long D = r->D, M = r->M;
@@ -323,34 +323,60 @@ static double score(rotation *r, const double *k, double moved)
 static double score_by_distance(rotation *r, const double *k)
 {
     double           *q_to = cli_explain_numbers(r->p, r->D), *k_to = cli_explain_numbers(r->p, r->D);
-    cli_numbers       distance = r->x->key_position;
     const cli_numbers zero     = {.count = 1};
-    for (int i = 0; i < distance.count; i++)
-        distance.real[i] -= r->x->position.real[i < r->x->position.count ? i : 0];
+    cli_numbers       distance = {.count = r->coordinates}; /* on each axis its own */
+    for (int c = 0; c < r->coordinates; c++)
+        distance.real[c] =
+            cli_explain_coordinate(&r->x->key_position, c) - cli_explain_coordinate(&r->x->position, c);
     rotate(r, q_to, r->vector, 1, cli_explain_at(r->x, &zero, r->coordinates, 0, 1), 0);
     rotate(r, k_to, k, 1, cli_explain_at(r->x, &distance, r->coordinates, 0, 1), 1);
     return pe_calc_failed(r->p) ? NAN : cli_explain_dot(q_to, k_to, r->D);
 }
 
+/* Columns of the coordinates of a query or a key; with several each has its number. */
+static void place_columns(rotation *r, cli_sheet_column *columns, const char *key, const char *head)
+{
+    for (int c = 0; c < r->coordinates; c++) {
+        columns[c] = (cli_sheet_column){key, pe_calc_text(r->p, "%s AT", head), CLI_SHEET_PLAIN};
+        if (r->coordinates > 1)
+            columns[c] = (cli_sheet_column){pe_calc_text(r->p, "%s_%d", key, c),
+                                            pe_calc_text(r->p, "%s AT [%d]", head, c), CLI_SHEET_PLAIN};
+    }
+}
+
+static void show_scores(rotation *r, const double scores[PLACES])
+{
+    cli_sheet_column columns[2 * CLI_LIST_MOST + 1];
+    const int        n = r->coordinates, width = 2 * n + 1;
+    double          *table = cli_explain_numbers(r->p, PLACES * width);
+    place_columns(r, columns, "query", "QUERY");
+    place_columns(r, columns + n, "key", "KEY");
+    columns[2 * n] = (cli_sheet_column){"score", "q.k", CLI_SHEET_FIXED};
+    for (int i = 0; i < PLACES && table; i++) {
+        for (int c = 0; c < n; c++) {
+            table[i * width + c]     = cli_explain_coordinate(&r->x->position, c) + places[i];
+            table[i * width + n + c] = cli_explain_coordinate(&r->x->key_position, c) + places[i];
+        }
+        table[i * width + 2 * n] = scores[i];
+    }
+    if (table)
+        cli_calc_said(r->p, cli_sheet_table(&r->x->sheet, "scores", columns, width, table, PLACES));
+}
+
 static void show_score(rotation *r)
 {
-    static const cli_sheet_column columns[] = {{"query", "QUERY AT", CLI_SHEET_PLAIN},
-                                               {"key", "KEY AT", CLI_SHEET_PLAIN},
-                                               {"score", "q.k", CLI_SHEET_FIXED}};
-    cli_explanation              *x         = r->x;
-    double                        table[PLACES][3], furthest = 0;
+    cli_explanation *x              = r->x;
+    double           scores[PLACES] = {0}, furthest = 0;
     for (int n = 0; n < PLACES && x->key.count; n++) {
-        table[n][0] = x->position.real[0] + places[n];
-        table[n][1] = x->key_position.real[0] + places[n];
-        table[n][2] = score(r, x->key.real, places[n]);
-        furthest    = fmax(furthest, cli_explain_difference(&table[0][2], &table[n][2], 1));
+        scores[n] = score(r, x->key.real, places[n]);
+        furthest  = fmax(furthest, cli_explain_difference(&scores[0], &scores[n], 1));
     }
     const double alone = x->key.count ? score_by_distance(r, x->key.real) : NAN;
     if (pe_calc_failed(r->p) || !x->key.count)
         return;
     cli_sheet_title(&x->sheet, "The score of x as a query with a key, both moved on by the same distance");
     cli_sheet_vector(&x->sheet, "key", "k", x->key.real, r->D);
-    cli_calc_said(r->p, cli_sheet_table(&x->sheet, "scores", columns, 3, *table, PLACES));
+    show_scores(r, scores);
     cli_sheet_residual(&x->sheet, "scores_differ", "they differ by", furthest);
     cli_sheet_number(&x->sheet, "score_by_distance", "q^T R(n - m) k", alone);
 }
@@ -385,8 +411,8 @@ static void make(rotation *r)
     r->pairs       = pe_calc_block(r->p, (size_t)r->M * sizeof *r->pairs);
     r->vector      = cli_explain_vector(r->x, r->D);
     if (r->x->key.count && r->x->key.count != r->D)
-        pe_calc_refuse(r->p, "--key has %d numbers and the vector %lld; give as many", r->x->key.count,
-                       (long long)r->D);
+        pe_calc_refuse(r->p, "--key has %d number%s and the vector %lld; give as many", r->x->key.count,
+                       r->x->key.count == 1 ? "" : "s", (long long)r->D);
     r->angle  = cli_explain_numbers(r->p, 2 * r->M);
     r->matrix = cli_explain_numbers(r->p, r->D * r->D);
     r->result = cli_explain_numbers(r->p, 7 * r->D);

@@ -4,7 +4,7 @@
  *
  * Which channels are the sine and the cosine of one frequency is found in the rows themselves (posenc_rows):
  * neighbours, or the halves of a row, that go around a circle evenly. So it holds for every setting, and an
- * encoding that has no such pairs says nothing of them. The step of k positions is found in the rows as well,
+ * encoding that has no such pairs says nothing of them. The step of s positions is found in the rows as well,
  * from several positions, and compared with its formula and with the rotation of rope by as much.
  */
 #include "cli/commands/explain/explain.h"
@@ -26,7 +26,7 @@ typedef struct table_row {
     double          *w;             /* [M] radians per position */
     double          *row, *sum, *vector;
     double          *cells;                            /* [length, d]: positions 0 .. length-1 */
-    double          *step;                             /* [d,d]: from a row to that k positions on */
+    double          *step;                             /* [d,d]: from a row to that s positions on */
     double           moved, formula, reached, rotated; /* what is wrong with it */
 } table_row;
 
@@ -91,7 +91,7 @@ static void find_waves(table_row *r)
 
 /* ---------------------------------------------------------------- steps --------------------- */
 
-/* The step of k positions from n on: of each wave the turn that takes (sine, cosine) to the later ones. */
+/* The step of s positions from n on: of each wave the turn that takes (sine, cosine) to the later ones. */
 static void find_step(table_row *r, double *step, double n)
 {
     const int64_t d    = r->d;
@@ -219,14 +219,8 @@ static void show_waves(table_row *r)
 
 static void show_row(table_row *r)
 {
-    cli_sheet         *s = &r->x->sheet;
-    char               at[TEXT];
-    size_t             used  = 0;
-    const cli_numbers *where = &r->x->position;
-    for (int i = 0; i < r->coordinates && used < sizeof at; i++)
-        used += (size_t)snprintf(at + used, sizeof at - used, "%s%g", i ? ", " : "",
-                                 where->real[where->count > 1 ? i : 0]);
-    cli_sheet_title(s, "The row at position P = %s", at);
+    cli_sheet *s = &r->x->sheet;
+    cli_sheet_title(s, "The row at position P = %s", cli_explain_place(r->x, r->coordinates));
     cli_sheet_vector(s, "row", "p, posenc_rows", r->row, r->d);
     if (!r->x->vector.count)
         return;
@@ -254,6 +248,19 @@ static void show_cells(table_row *r, const char *key, const char *letter, const 
         cli_calc_said(r->p, cli_sheet_table(&r->x->sheet, key, columns, (int)width, table, length));
 }
 
+/* Why no step follows: a row of odd width has a channel without a partner, and a wide matrix is not made. */
+static void show_rest(table_row *r)
+{
+    if (r->M && r->d % 2)
+        cli_sheet_text(
+            &r->x->sheet,
+            "Channel %lld is in no pair of sine and cosine, so no matrix takes this row to another; "
+            "give an even --dim to see the matrix of a step.",
+            (long long)r->d - 1);
+    else if (r->M && !r->step)
+        cli_sheet_text(&r->x->sheet, "The matrix of a step is shown for --dim up to %d.", CLI_EXPLAIN_WIDEST);
+}
+
 static void show_tables(table_row *r)
 {
     if (!r->cells)
@@ -273,21 +280,21 @@ static void show_step(table_row *r)
     cli_sheet *s = &r->x->sheet;
     if (!r->step)
         return;
-    cli_sheet_title(s, "The step from P to P + k, k = %lld", (long long)r->x->step);
+    cli_sheet_title(s, "The step from P to P + s, s = %lld", (long long)r->x->step);
     cli_sheet_text(
-        s, "sin((P + k) ω) = cos(k ω) sin(P ω) + sin(k ω) cos(P ω), cos((P + k) ω) = -sin(k ω) sin(P ω) + "
-           "cos(k ω) cos(P ω): a matrix M, a block for each wave, found in the rows:");
+        s, "sin((P + s) ω) = cos(s ω) sin(P ω) + sin(s ω) cos(P ω), cos((P + s) ω) = -sin(s ω) sin(P ω) + "
+           "cos(s ω) cos(P ω): a matrix M, a block for each wave, found in the rows:");
     if (!cli_sheet_matrix(s, "step", "", r->step, r->d, r->d))
         cli_sheet_text(s, "M has %lld x %lld numbers, more than a line takes; --json has all",
                        (long long)r->d, (long long)r->d);
-    cli_sheet_residual(s, "step_reached", "M p(P) less p(P + k)", r->reached);
+    cli_sheet_residual(s, "step_reached", "M p(P) less p(P + s)", r->reached);
     cli_sheet_residual(s, "step_formula", "M less its formula", r->formula);
     cli_sheet_residual(s, "orthogonality", "M^T M less I", cli_explain_orthogonality(r->step, r->d));
-    cli_sheet_text(s, "Does it depend on k alone? M found at P = 3, 10, 100, 1000 less M found at 0:");
+    cli_sheet_text(s, "Does it depend on s alone? M found at P = 3, 10, 100, 1000 less M found at 0:");
     cli_sheet_residual(s, "step_moved", "they differ by", r->moved);
     cli_sheet_text(
-        s, "Its transpose, less the rotation of rope by k positions at these frequencies (posenc_rotate):");
-    cli_sheet_residual(s, "step_rotation", "M^T less R(k)", r->rotated);
+        s, "Its transpose, less the rotation of rope by s positions at these frequencies (posenc_rotate):");
+    cli_sheet_residual(s, "step_rotation", "M^T less R(s)", r->rotated);
 }
 
 /* ---------------------------------------------------------------- all ----------------------- */
@@ -343,7 +350,7 @@ static void compute(table_row *r)
 
 void cli_explain_rows(cli_explanation *x)
 {
-    static void (*const shows[])(table_row *) = {show_waves, show_row, show_tables, show_step};
+    static void (*const shows[])(table_row *) = {show_waves, show_row, show_rest, show_tables, show_step};
     table_row r                               = {.x = x, .p = &x->subject.p};
     make(&r);
     compute(&r);

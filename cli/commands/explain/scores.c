@@ -226,8 +226,8 @@ static void show_weights(score_rows *r)
 static const double *key_of(score_rows *r)
 {
     if (r->x->key.count && r->x->key.count != r->D)
-        pe_calc_refuse(r->p, "--key has %d numbers and the vector %lld; give as many", r->x->key.count,
-                       (long long)r->D);
+        pe_calc_refuse(r->p, "--key has %d number%s and the vector %lld; give as many", r->x->key.count,
+                       r->x->key.count == 1 ? "" : "s", (long long)r->D);
     return r->x->key.count ? r->x->key.real : r->vector;
 }
 

@@ -38,7 +38,7 @@ static const posenc_setting_info settings[] = {
     {"preset", "word", "vaswani", "vaswani|t2t|transformer_xl|fairseq|marian|tutorial003",
      "whose table: frequencies, order of channels"},
     {"dim", "integer", "d_model", "1..", "width of a row"},
-    {"base", "real", "10000", "1<..", "ratio of the slowest to the fastest wavelength, nearly"},
+    {"base", "real", "10000", "1<..", "ratio of the longest to the shortest wavelength, nearly"},
     {"padding_idx", "integer", "", "0..",
      "position whose row is zero; if absent fairseq has 1, tutorial003 0, the others none"},
     {"spacing", "word", "geometric", "geometric|linear|quadratic",

@@ -41,7 +41,7 @@ static const posenc_setting_info settings[] = {
     {"width", "integer", "1", "1..16777216", "its columns"},
     {"dim", "integer", "d_model", "1..", "width of a row of the table"},
     {"base", "real", "10000", "1<..",
-     "ratio of the slowest to the fastest wavelength, nearly; detr: temperature"},
+     "ratio of the longest to the shortest wavelength, nearly; detr: temperature"},
     {"prefix_rows", "integer", "0", "0..16777216", "zero rows before the grid (class tokens), for a range"},
     {"normalize", "flag", "no", "yes|no", "detr, for a range: coordinates as shares of 2 pi"},
     {"eps", "real", "1e-6", "0<..", "detr: added to what normalize divides by"},
@@ -144,12 +144,15 @@ const pe_encoding pe_sinusoidal2d = {
     .info.place    = POSENC_PLACE_INPUT,
     .info.title    = "sines and cosines of the row and the column of an image patch",
     .info.formula  = "ω_k = base^{−k / N} , k < ⌊ d / 4 ⌋\n"
-                     "p = [ sin(x ω) , cos(x ω) , sin(y ω) , cos(y ω) ]",
+                     "p = [ sin(a ω) , cos(a ω) , sin(b ω) , cos(b ω) ]",
     .info.symbols  = "ω_k: frequency k, radians per row or column\n"
                      "k: a frequency, counted from 0\n"
-                     "N: the divisor of the exponents, settings preset\n"
-                     "x: the column of a cell\n"
-                     "y: the row of a cell",
+                     "N: the divisor of the exponents, setting preset\n"
+                     "a: the row of a cell, but its column where preset is wh_interleaved, mae, mocov3 or "
+                     "big_vision\n"
+                     "b: the other of the two\n"
+                     "p: d numbers for position P = (row, column); preset says in which order these four "
+                     "parts stand, and whether sines and cosines alternate",
     .info.paper    = "arXiv:2005.12872",
     .info.models   = "MAE, MoCo v3, SimpleViT, DETR",
     .info.beyond   = "Computed on any grid, but a model knows only grids of the sizes it was trained on.",

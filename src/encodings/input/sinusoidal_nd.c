@@ -27,7 +27,7 @@ static const posenc_setting_info settings[] = {
     {"preset", "word", "tatp22", "tatp22|t2t|cogvideox", "whose rule for dividing the channels"},
     {"shape", "list", "L", "1..", "sizes of the grid, one per axis: 2x3x4"},
     {"dim", "integer", "d_model", "1..", "width of a row"},
-    {"base", "real", "10000", "1<..", "ratio of the slowest to the fastest wavelength, nearly"},
+    {"base", "real", "10000", "1<..", "ratio of the longest to the shortest wavelength, nearly"},
     {"spatial_scale", "real", "1", "0<..", "cogvideox: what row and column are divided by"},
     {"temporal_scale", "real", "1", "0<..", "cogvideox: what time is divided by"},
     {0},

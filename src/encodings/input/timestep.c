@@ -27,7 +27,7 @@ static const posenc_setting_info settings[] = {
     {"flip_sin_to_cos", "flag", "no", "yes|no", "cosines before sines (ADM, Stable Diffusion)"},
     {"downscale_freq_shift", "real", "1", "0..",
      "what is subtracted from dim/2 in the denominator: 1 in DDPM, 0 in ADM; may be fractional"},
-    {"max_period", "real", "10000", "0<..", "ratio of the slowest to the fastest wavelength, nearly"},
+    {"max_period", "real", "10000", "0<..", "ratio of the longest to the shortest wavelength, nearly"},
     {"scale", "real", "1", "", "factor of the time step, here and not of any score"},
     {"angles", "word", "exact", "exact|float32",
      "exact products, or frequencies and products rounded to float as in diffusers"},

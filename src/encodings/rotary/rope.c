@@ -550,10 +550,8 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     const int64_t dim = p->set[DIM].integer, offset = p->set[OFFSET_DIM].integer;
     const pe_axes x = axes_of(p);
-    if (dim % 2 || dim > p->D)
-        return pe_fail(err, POSENC_ERROR_SETTING,
-                       "rope: dim=%lld must be even and at most the head width %lld", (long long)dim,
-                       (long long)p->D);
+    if (pe_rotation_check_dim("rope", dim, p->D, err))
+        return POSENC_ERROR_SETTING;
     if (offset > p->D - dim)
         return pe_fail(err, POSENC_ERROR_SETTING,
                        "rope: offset_dim=%lld and dim=%lld end beyond the head width %lld", (long long)offset,

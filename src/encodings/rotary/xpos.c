@@ -41,12 +41,7 @@ static const posenc_example examples[] = {
 
 static posenc_status check(const pe_problem *p, posenc_error *err)
 {
-    const int64_t dim = p->set[DIM].integer;
-    if (dim % 2 || dim > p->D)
-        return pe_fail(err, POSENC_ERROR_SETTING,
-                       "xpos: dim=%lld must be even and at most the head width %lld", (long long)dim,
-                       (long long)p->D);
-    return POSENC_OK;
+    return pe_rotation_check_dim("xpos", p->set[DIM].integer, p->D, err);
 }
 
 static void fill(const pe_problem *p, const pe_rotary_run *run, pe_rotary *t)

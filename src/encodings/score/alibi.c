@@ -110,9 +110,8 @@ const pe_encoding pe_alibi = {
     .info.name     = "alibi",
     .info.place    = POSENC_PLACE_SCORE,
     .info.title    = "attention with linear biases",
-    .info.formula  = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} − m_h | t | , m_h = 2^{−8 h / H}",
-    .info.symbols  = "m_h: the slope of head h: what one token of distance costs\n"
-                     "h: a head, counted from 1",
+    .info.formula  = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} − m_h | t | , m_h = 2^{−8 (h + 1) / H}",
+    .info.symbols  = "m_h: the slope of head h: what one token of distance costs",
     .info.paper    = "arXiv:2108.12409",
     .info.models   = "BLOOM, MPT",
     .info.beyond   = "The slope goes on at any distance: the loss is kept at many times the trained length.",

@@ -107,7 +107,7 @@ const pe_encoding pe_inkling = {
                           "n: a channel of r, counted from 0\n"
                           "E: setting extent: farther keys have no row",
     .info.paper         = "none: Thinking Machines, Inkling (2026)",
-    .info.models        = "Inkling (Thinking Machines, 2026)",
+    .info.models        = "Inkling",
     .info.scale         = "1/D",
     .info.pictures      = "bias,mass",
     .info.beyond        = "Keys beyond extent are all alike, so what was learned within it stays.",

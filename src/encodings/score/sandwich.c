@@ -4,7 +4,7 @@
  *
  * Place    score
  * Formula  S[h,i,j] = scale * q_i . k_j + b_h(t)                                     t = P(i) - P(j)
- *          b_h(t)   = ( sum_{i=1..d/2} cos(t * 10000^(-2i/d)) - d/2 ) / (8h/H)       d = d_bar, h = 1..H
+ *          b_h(t)   = ( sum_{i=1..d/2} cos(t * 10000^(-2i/d)) - d/2 ) / (8(h+1)/H)   d = d_bar
  * Learns   nothing
  * Source   Chi, Fan, Rudnicky, Ramadge 2023, arXiv:2212.10356; NVIDIA/NeMo,
  *          sandwich_relative_position_embedding.py
@@ -134,9 +134,8 @@ const pe_encoding pe_sandwich = {
     .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "bias from the inner products of sinusoids",
     .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + "
-                        "frac{H}{8 h} (∑_{k=1}^{d/2} cos(t 10000^{−2 k / d}) − d / 2)",
-    .info.symbols     = "h: a head, counted from 1\n"
-                        "k: a frequency, counted from 1\n"
+                        "frac{H}{8 (h + 1)} (∑_{k=1}^{d/2} cos(t 10000^{−2 k / d}) − d / 2)",
+    .info.symbols     = "k: a frequency, counted from 1\n"
                         "d: setting d_bar: as many frequencies as half of it",
     .info.paper       = "arXiv:2212.10356",
     .info.models      = "",

@@ -27,6 +27,21 @@ void pe_rotation_lay_out(pe_rotary *rotary, pe_arena *arena, int64_t D, int axes
     rotary->from         = pe_arena_take(arena, (size_t)(2 * most) * sizeof *rotary->from);
 }
 
+/* The whole of an odd width is what a vector has whose owner never heard of dim. */
+posenc_status pe_rotation_check_dim(const char *who, int64_t dim, int64_t D, posenc_error *err)
+{
+    if (dim % 2 && dim == D)
+        return pe_fail(
+            err, POSENC_ERROR_SETTING,
+            "%s: vectors have %lld channels, which are rotated in pairs; give them an even number, or "
+            "set dim to the even number that is rotated",
+            who, (long long)D);
+    if (dim % 2 || dim > D)
+        return pe_fail(err, POSENC_ERROR_SETTING, "%s: dim=%lld must be even and at most the head width %lld",
+                       who, (long long)dim, (long long)D);
+    return POSENC_OK;
+}
+
 void pe_rotation_one_block(pe_rotary *rotary, int64_t M, int64_t first, pe_layout layout)
 {
     rotary->M          = M;

@@ -110,6 +110,8 @@ typedef struct pe_rotary {
 
 /* Takes the arrays for up to D/2 pairs; everything else is zero, and one block. */
 void pe_rotation_lay_out(pe_rotary *rotary, pe_arena *arena, int64_t D, int axes, int64_t heads);
+/* May `dim` of D channels be rotated? `who` opens the sentence. */
+posenc_status pe_rotation_check_dim(const char *who, int64_t dim, int64_t D, posenc_error *err);
 /* M pairs in one block that starts at channel `first`, all following coordinate 0 in their order. */
 void pe_rotation_one_block(pe_rotary *rotary, int64_t M, int64_t first, pe_layout layout);
 /* What follows from all that: call it last. */

@@ -151,7 +151,7 @@ static posenc_status read_number(csv_reader *r, const char *from, const char *to
     if (end == text || *end || end < text + n)
         return pe_file_fail(r->err, POSENC_ERROR_FORMAT, r->origin,
                             "line %lld: number %lld is \"%.*s\"; it must be a number such as 0.5, and commas "
-                            "part the numbers of a line",
+                            "separate the numbers of a line",
                             (long long)r->line, (long long)column, (int)(n < NAME_SHOWN ? n : NAME_SHOWN),
                             from);
     return append(r, x);
