@@ -11,10 +11,6 @@ often "settled" is said where there is no difference, and where there is one. do
 A recommendation holds if in the long run none of the encodings that were trained there is better than the best of
 those recommended (and of those "not excluded", where it is open) by more than the resolution of the comparison.
 
-An encoding that joined `default` later has a comparison of its own with one of the others, default-TEXT-L-NAME: the same
-runs, since each depends on its encoding alone. Its pairs are judged with those of default-TEXT-L; what that one
-recommends is not, for it had no such choice.
-
 Few runs out of few: a mean of S seeds of 12 lies closer to that of all 12 than to the truth. Deviations are divided by
 the ratio of the two standard deviations, from the variances between windows and between seeds in all runs.
 
@@ -124,58 +120,13 @@ def lengths_of(need):
     """The buckets that a recommendation is about; none where it is about something else than the loss."""
     if need.startswith("inputs as long"):
         return ["L/2..L"]
-    found = re.match(r"longer inputs, by factor: (.*)", need)  # as 0.1 said it
-    if found:
-        return [f"x{factor}" for factor in found[1].split(", ")]
     found = re.match(r"inputs (\d+)(?: to (\d+))? times as long", need)
     first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
     return [f"x{factor}" for factor in (2, 4, 8, 16) if first <= factor <= last]
 
 
-def quarter(run, encoding, at):
-    losses = next(e for e in run["stability"]["levels"][0]["encodings"] if e["encoding"] == encoding)
-    return losses["loss_at_L" if at == "L" else "loss_at_end"]
-
-
-def join(short, later):
-    """A comparison with the encodings that a later one has in addition, and the state of their pairs."""
-    new = [e for e in later["encodings"] if e not in short["encodings"]]
-    both = short | {"encodings": short["encodings"] | {e: later["encodings"][e] for e in new},
-                    "stability": {"orders": [o | {"pairs": [*o["pairs"]]} for o in short["stability"]["orders"]]},
-                    "chosen_from": list(short["encodings"])}
-    for o in both["stability"]["orders"]:
-        for a, b in ((a, b) for a in new for b in short["encodings"]):
-            if sign(both, a, b, o["at"]) < 0:
-                a, b = b, a
-            early = [quarter(later if e in new else short, e, o["at"]) for e in (a, b)]
-            whole = loss(both, b, o["at"]) - loss(both, a, o["at"])
-            settled = is_settled(early[1] - early[0], whole, resolution(both, a, b, o["at"]))
-            o["pairs"].append({"better": a, "worse": b, "state": "settled" if settled else "not settled"})
-    return both
-
-
-def joined(kept):
-    """The runs, with default-TEXT-L-NAME in default-TEXT-L."""
-    all_of = {}
-    for name, run in sorted(kept.items()):  # the shorter name comes first
-        base = name.rpartition("-")[0]
-        if base.startswith("default-") and base in all_of:
-            all_of[base] = join(all_of[base], run)
-        else:
-            all_of[name] = run
-    return all_of
-
-
-def worded(short, r, bucket, least):
-    """The confidence; older comparisons called a tie what may differ by 2 % of the loss and more, which now is open."""
-    losses = [loss(short, e, bucket) for e in r["choose"]]
-    wide = losses and max(losses) - min(losses) + least > 0.02 * min(losses)
-    return "open" if r["confidence"] == "a tie" and wide else r["confidence"]
-
-
 def sentences(short, long):
     """[(bucket, confidence, held)] of what can be judged."""
-    long = {"encodings": {e: r for e, r in long["encodings"].items() if e in short.get("chosen_from", long["encodings"])}}
     for r in short["recommendations"]:
         open_too = re.search(r"not excluded: ([^;]*)", r["because"])
         named = r["choose"] + (open_too[1].split(", ") if open_too else [])
@@ -184,7 +135,7 @@ def sentences(short, long):
             if named and r["confidence"] in ("settled", "a tie", "open"):
                 least = next(x["smallest_difference"] for x in short["resolution"] if x["name"] == bucket)
                 best = min(loss(long, e, bucket) for e in long["encodings"])
-                yield bucket, worded(short, r, bucket, least), min(loss(long, e, bucket) for e in named) <= best + least
+                yield bucket, r["confidence"], min(loss(long, e, bucket) for e in named) <= best + least
 
 
 def share(part, whole):
@@ -308,18 +259,10 @@ def made(losses, seeds=1, count=60, spread=0.0, rng=None, pairs=(), said=()):
 
 def check():
     said = [{"for": "inputs as long as trained (64 bytes)", "choose": ["a"], "confidence": "settled", "because": ""},
-            {"for": "longer inputs, by factor: 8", "choose": ["c"], "confidence": "open", "because": "not excluded: b"}]
+            {"for": "inputs 8 times as long", "choose": ["c"], "confidence": "open", "because": "not excluded: b"}]
     rng = random.Random(1)
     short = made({"a": (1, 2), "b": (1.1, 1.5), "c": (1.2, 1.5)}, pairs=(("a", "b"), ("b", "c")), said=said, rng=rng)
     long = made({"a": (0.9, 2), "b": (0.8, 1.5), "c": (1.1, 1.4)}, rng=rng)
-    late = made({"a": (1, 2), "d": (1.3, 1.1)}, rng=rng)
-    for run, early in ((short, {"a": 1, "b": 1.2, "c": 1.5}), (late, {"a": 1, "d": 1.4})):
-        run["stability"]["levels"] = [{"encodings": [{"encoding": e, "loss_at_L": x, "loss_at_end": x} for e, x in early.items()]}]
-    both = joined({"default-python-64": short, "default-python-64-d": late, "x16-python-64-a": long})
-    assert list(both) == ["default-python-64", "x16-python-64-a"]
-    states = [{p["better"] + p["worse"]: p["state"] for p in o["pairs"]} for o in both["default-python-64"]["stability"]["orders"]]
-    assert states[0] == {"ab": "settled", "bc": "settled", "ad": "settled", "bd": "settled", "cd": "not settled"}, states[0]
-    assert {k: v for k, v in states[1].items() if "d" in k} == {"da": "not settled", "db": "not settled", "dc": "settled"}, states[1]
     assert orders(short, long, "L") == (2, 1, 3, 1), orders(short, long, "L")
     assert [s[2] for s in sentences(short, long)] == [False, True]
     assert long_runs({"default-python-64": short, "x16-python-64-a": long}, "default-python-64")[0][0] == "x16"
@@ -341,7 +284,7 @@ def main():
     arguments = parser.parse_args()
     if arguments.check:
         return check()
-    kept = joined({p.stem: json.loads(p.read_text()) for p in sorted(arguments.folder.glob("*.json"))})
+    kept = {p.stem: json.loads(p.read_text()) for p in sorted(arguments.folder.glob("*.json"))}
     if not kept:
         sys.exit(f"validation.py: {arguments.folder} holds no results; tools/validation_run.py makes them")
     judge(kept)

@@ -40,16 +40,11 @@ def default(text, length):
     return job(f"default-{text}-{length}", text, f"--length {length} {ON_TEXT}")
 
 
-def late(text, length, encoding):
-    """One that joined `default` after default-TEXT-L was made, beside one of those (validation.py joins them)."""
-    return job(f"default-{text}-{length}-{encoding}", text, f"-e rope,{encoding} --length {length} {ON_TEXT}")
-
-
-def long(text, length, encoding, times=16, more="", since=""):
+def long(text, length, encoding, times=16, more=""):
     """So many times the steps of `default`, at its rate."""
     return job(f"x{times}{'-wide' if more else ''}-{text}-{length}-{encoding}", text,
                f"-e {encoding} --length {length} --steps {times * STEPS} {ALONE} {more}",
-               rate_of=(f"default-{text}-{length}{since}", encoding, times))
+               rate_of=(f"default-{text}-{length}", encoding, times))
 
 
 def quarter(text, seeds):
@@ -67,18 +62,15 @@ def rates(length):
 
 JOBS = [
     *(default(text, 64) for text in TEXTS),
-    *(long("python", 64, e) for e in LONG),
-    late("python", 64, "fox"),
-    long("python", 64, "fox", since="-fox"),
+    *(long("python", 64, e) for e in (*LONG, "fox")),
     *(long(text, 64, e) for text in ("chinese", "logs") for e in LONG),
     job("seeds-python", "python", f"--preset quick -e rope,alibi --seeds 12 {ALONE}"),
     quarter("python", 12),
     *(quarter(text, 4) for text in ("chinese", "logs", "kjv")),
     rates(128), rates(256),
-    default("python", 128),
+    *(default(text, 128) for text in TEXTS),
     *(long("python", 64, e, 4, f"--width {2 * WIDTH} --heads 8") for e in WIDE),
     *(long("python", 128, e) for e in LONG),
-    *(default(text, 128) for text in TEXTS if text != "python"),
     *(default(text, 256) for text in TEXTS),
 ]
 
