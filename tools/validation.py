@@ -201,7 +201,7 @@ def is_settled(quarter, whole, least):
     if abs(whole) <= least or abs(quarter) <= least or whole * quarter < 0:
         return False
     shrunk = whole / quarter
-    return not (shrunk < 1 and abs(whole) * shrunk**2 < least)
+    return not (shrunk < 1 and abs(whole) * shrunk**3 < least)
 
 
 def many_seeds(whole, quarter, at, draws=DRAWS):

@@ -4,7 +4,7 @@
  *
  * Settled   A difference counts at a level where it exceeds the resolution there. A pair is settled if the
  *           same one is better at every level, if the difference counts at the two last, and if it would
- *           still count after sixteen times the steps, were it to shrink on as it did since the first level.
+ *           still count after 64 times the steps, were it to shrink on as it did since the first level.
  * Groups    The order of the last level is cut wherever all pairs across the cut are settled. So items of
  *           two groups are in a settled order, and those of one group are not all.
  * tau-b     Kendall 1945: with s = 1, 0 or -1 for each pair, 0 where the difference does not count, the sum
@@ -61,12 +61,14 @@ static history look_back(const pe_order_losses *q, const pe_order_pair *p)
     return h;
 }
 
-/* Would nothing that counts be left after sixteen times the steps? From the first level, a quarter of the
-   steps, to the last the difference has shrunk by a factor; that many steps are twice that factor. */
+/* Would nothing that counts be left after 64 times the steps? From the first level, a quarter of the steps,
+   to the last the difference has shrunk by a factor; that many steps are three times that factor. (After 16
+   times the steps, pairs that only just passed had changed places: docs/experiments.md, section 21.) */
 static int is_closing(const pe_order_losses *q, const pe_order_pair *p, double first, double last)
 {
     const double share = last / first;
-    return share < 1 && last * share * share < q->resolution(q->self, q->levels - 1, p->better, p->worse);
+    return share < 1 &&
+           last * share * share * share < q->resolution(q->self, q->levels - 1, p->better, p->worse);
 }
 
 static void judge_pair(const pe_order_losses *q, pe_order_pair *p)
