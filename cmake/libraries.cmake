@@ -13,7 +13,7 @@
 function(posenc_flags target)
   set_target_properties(${target} PROPERTIES C_STANDARD 17 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF
                                              C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-unused-parameter -Wpedantic -Wconversion -Wshadow -ffp-contract=off)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Werror=implicit-function-declaration -Wno-unused-parameter -Wpedantic -Wconversion -Wshadow -ffp-contract=off)
   if(CMAKE_C_COMPILER_ID MATCHES Clang) # a text of two lines in a list, and what a test that failed before would leave unset
     target_compile_options(${target} PRIVATE -Wno-string-concatenation -Wno-sometimes-uninitialized)
   endif()

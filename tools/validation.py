@@ -171,7 +171,8 @@ def long_runs(kept, name):
     for other, run in kept.items():
         found = re.fullmatch(rf"(x\d+(?:-wide)?)-{name.removeprefix('default-')}-\w+", other)
         if found and name.startswith("default-"):
-            kinds.setdefault(found[1], {}).update(run["encodings"])
+            known = {e: r for e, r in run["encodings"].items() if e in kept[name]["encodings"]}
+            kinds.setdefault(found[1], {}).update(known)
     return [(kind, {"encodings": e}) for kind, e in sorted(kinds.items()) if len(e) > 1]
 
 

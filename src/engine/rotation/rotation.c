@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/half.h"
+#include "base/status.h"
 #include "base/tensor.h"
 
 /* ---- geometry ---- */

@@ -84,7 +84,7 @@ static json_t *load(characters c, json_error_t *why)
 
 json_t *pe_json_load(const char *text, size_t n, json_error_t *why)
 {
-    return load((characters){text, text + n}, why);
+    return load((characters){text, text + n, .is_python = 0}, why);
 }
 
 json_t *pe_json_load_python(const char *text, size_t n, json_error_t *why)
