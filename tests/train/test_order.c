@@ -48,7 +48,7 @@ static void a_pair_is_judged_by_all_levels(void **state)
     static const pair_case cases[]    = {
            {{0.05, 0.06, 0.07}, PE_PAIR_SETTLED, NULL},
            {{0.01, 0.05, 0.07}, PE_PAIR_SETTLED, NULL}, /* the first need not count, if it is not reversed */
-           {{0.07, 0.06, 0.05}, PE_PAIR_SETTLED, NULL},
+           {{0.07, 0.065, 0.06}, PE_PAIR_SETTLED, NULL},
            {{0.00, 0.01, 0.01}, PE_PAIR_TIED, NULL},
            {{0.30, 0.01, 0.01}, PE_PAIR_TIED, NULL},
            {{0.10, 0.03, 0.01}, PE_PAIR_MOVING, "apart before, not now"},
