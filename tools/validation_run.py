@@ -158,7 +158,7 @@ def command(done, arguments):
         path = arguments.work / f"{done['name']}.json"
         path.write_text(json.dumps(done["preset"]))
         options += ["--preset", str(path)]
-    done["call"] = " ".join(["posenc compare", *options, done["text"]])
+    done["call"] = " ".join(["posenc compare", *(Path(o).name if o.startswith("/") else o for o in options), done["text"]])
     idle = ["chrt", "-i", "0", "nice", "-n", "19"]
     return [*(idle if arguments.priority is None else ["nice", "-n", str(arguments.priority)]), str(arguments.posenc), "compare", *options, "--threads", "1",
             "--resume", "-o", str(arguments.work / done["name"]), str(arguments.texts / f"{done['text']}.txt")]

@@ -373,8 +373,7 @@ static void summarise(const cli_tour *t)
 {
     static const char *const forms[CLI_TONGUES] = {
         "Rows: %d, %d of them with an erratum; numbers as printed: %d; numbers that differ: %d; measurements "
-        "that "
-        "hold: %d; failed: %d.",
+        "that hold: %d; failed: %d.",
         "%d 条，其中 %d 条有勘误；%d 个数值与原文一致，%d 个与原文不同；%d 项实测成立；%d 项失败。"};
     char line[SENTENCE];
     snprintf(line, sizeof line, forms[t->view.tongue], t->rows, t->errata, t->kinds[CLI_AS_PRINTED],

@@ -179,6 +179,7 @@ PE_PRINTF(2, 3) static void note(pe_compare *c, const char *format, ...)
 static void describe_difference(char *text, size_t n, const pe_compare *c, const char *identity)
 {
     int least = -1;
+    snprintf(text, n, "an encoding, task or seed not asked for");
     for (int64_t job = 0; job < pe_job_count(c); job++) {
         const pe_job j = pe_job_at(c, job);
         char         task[64], difference[LONGEST_DIFFERENCE];
@@ -188,7 +189,7 @@ static void describe_difference(char *text, size_t n, const pe_compare *c, const
         char     *mine = pe_run_identity(&j.config);
         const int count =
             mine ? pe_run_identity_difference(difference, sizeof difference, identity, mine) : -1;
-        if (count >= 0 && (least < 0 || count < least)) {
+        if (count > 0 && (least < 0 || count < least)) {
             least = count;
             snprintf(text, n, "%s", difference);
         }
@@ -199,12 +200,12 @@ static void describe_difference(char *text, size_t n, const pe_compare *c, const
 /* A file was saved by a comparison that is not this one. */
 static posenc_status refuse_foreign_run(const search *s, const char *identity, posenc_error *err)
 {
-    char difference[LONGEST_DIFFERENCE] = "";
+    char difference[LONGEST_DIFFERENCE];
     describe_difference(difference, sizeof difference, s->c, identity);
     return pe_fail(
         err, POSENC_ERROR_ARGUMENT,
         "%.120s: %.120s is a run of another comparison (%s); give the same command, another -o, or remove it",
-        s->c->store->path, s->file, difference[0] ? difference : "an encoding, task or seed not asked for");
+        s->c->store->path, s->file, difference);
 }
 
 /* ---------------------------------------------------------------- the lock ------------------ */
@@ -397,7 +398,7 @@ static posenc_status take_older(search *s, posenc_error *err)
             err, POSENC_ERROR_ARGUMENT,
             "%.120s: it holds a result with nothing of this comparison (%s); name another -o, or leave out "
             "--resume to replace it",
-            s->c->config.directory, s->stranger[0] ? s->stranger : "an encoding, task or seed not asked for");
+            s->c->config.directory, s->stranger);
     return status;
 }
 
