@@ -39,7 +39,8 @@ async function load() {
   const words = n => new DataView(module.memory.buffer).setUint32(n, 0, true);
   const wasi = {environ_sizes_get: (a, b) => (words(a), words(b), 0), environ_get: () => 0, fd_close: () => 8, fd_seek: () => 8,
                 fd_write: () => 8, clock_time_get: () => 8, proc_exit: () => { throw new Error("the module stopped"); }};
-  module = (await WebAssembly.instantiate(bytes(MODULE), {wasi_snapshot_preview1: wasi})).instance.exports;
+  const unpacked = await new Response(new Blob([bytes(MODULE)]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+  module = (await WebAssembly.instantiate(unpacked, {wasi_snapshot_preview1: wasi})).instance.exports;
   module._initialize();
 }
 

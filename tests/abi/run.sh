@@ -31,7 +31,7 @@ built() { # SOURCE FOLDER TARGETS...: compiled there
 
 newer=$build/newer
 mkdir -p "$newer"
-for part in CMakeLists.txt cmake include src; do
+for part in CMakeLists.txt README.md README.zh.md cmake include src; do
     rm -rf "$newer/$part.new"
     cp -r "$source/$part" "$newer/$part.new"
     rm -rf "${newer:?}/$part"
