@@ -7,6 +7,7 @@
  * a formula can be evaluated in a second way, that stands beside them with the difference. Here the options
  * are read and the encoding is made; explain.h says who answers.
  */
+#include "base/shared/pi.h"
 #include "cli/commands/explain/explain.h"
 
 #include <math.h>
@@ -77,7 +78,7 @@ static int read_angle(const char **text, double *value)
     const int is_number = end != *text;
     const int is_pi     = !strncmp(end, "pi", 2);
     if (is_pi) {
-        *value = (is_number ? *value : 1) * 3.14159265358979323846;
+        *value = (is_number ? *value : 1) * PE_PI;
         end += 2;
     }
     if (is_pi && *end == '/') {

@@ -15,6 +15,7 @@
  *                 frequency rounded to bf16, the product to float32, as a model cast as a whole has it.
  */
 #include "base/shared/compiler.h"
+#include "base/shared/pi.h"
 #include "cli/commands/config.h"
 #include "cli/print/print.h"
 #include "files/arrays/text.h"
@@ -28,8 +29,6 @@
 #include <string.h>
 
 enum { NAME = 24, VALUE = 24, TEXT = 64, LAST = 1000 };
-
-#define TAU 6.283185307179586
 
 /* ---------------------------------------------------------------- values -------------------- */
 
@@ -217,9 +216,9 @@ static void put_wave(double w, int64_t reach, int is_last)
 {
     char wavelength[TEXT] = "never", turns[TEXT] = "";
     if (fabs(w) >= 1e-20)
-        snprintf(wavelength, TEXT, "%.9g", TAU / fabs(w));
+        snprintf(wavelength, TEXT, "%.9g", PE_TWO_PI / fabs(w));
     if (reach)
-        snprintf(turns, TEXT, "  %.6g", fabs(w) * (double)reach / TAU);
+        snprintf(turns, TEXT, "  %.6g", fabs(w) * (double)reach / PE_TWO_PI);
     printf("  %-16.9g  %-*s%-*s", w, is_last && !reach ? 0 : 14, wavelength, is_last ? 0 : 14, turns);
 }
 

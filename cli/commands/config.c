@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The encoding of a model: contract in config.h. */
+#include "base/shared/pi.h"
 #include "cli/commands/config.h"
 #include "files/arrays/text.h"
 
@@ -7,8 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define TWO_PI 6.283185307179586
 
 /* ---------------------------------------------------------------- words --------------------- */
 
@@ -70,7 +69,7 @@ int64_t cli_config_unfinished(const posenc_fact *frequencies, int64_t reach, int
     for (int64_t m = 0; m < frequencies->count; m++) {
         const double w = fabs(frequencies->list[m]);
         *still += w < 1e-20;
-        unfinished += w * (double)reach < TWO_PI;
+        unfinished += w * (double)reach < PE_TWO_PI;
     }
     return unfinished;
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/overlap.h"
+#include "base/shared/pi.h"
 #include "base/status.h"
 #include "base/tensor.h"
 
@@ -270,11 +271,9 @@ posenc_status posenc_positions_from_mask(const posenc_tensor *mask, posenc_tenso
 
 /* ---- DETR's coordinates from a mask ---- */
 
-#define TWO_PI 6.283185307179586
-
 double pe_positions_detr_coordinate(double count, double last, int normalize, double eps)
 {
-    return normalize ? count / (last + eps) * TWO_PI : count;
+    return normalize ? count / (last + eps) * PE_TWO_PI : count;
 }
 
 /* One line of n pixels along axis `axis` (1: down a column, 2: along a row), from offset `from` on:

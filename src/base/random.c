@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Philox 4x32-10 and what is made of it. Contract: random.h. */
 #include "base/random.h"
+#include "base/shared/pi.h"
 
 #include <math.h>
 #include <posenc/registry.h>
@@ -63,7 +64,7 @@ static double normal_at(uint64_t key, uint64_t index)
 {
     double u[2];
     two_uniforms(key, index, u);
-    return sqrt(-2.0 * log1p(-u[0])) * cos(6.283185307179586477 * u[1]); /* 1 - u0 is never 0 */
+    return sqrt(-2.0 * log1p(-u[0])) * cos(PE_TWO_PI * u[1]); /* 1 - u0 is never 0 */
 }
 
 double pe_random_uniform(pe_random *r)

@@ -18,11 +18,10 @@
 #define PE_PLOT_SKETCH_H
 
 #include "base/shared/compiler.h"
+#include "base/shared/pi.h"
 #include "plot/draw.h"
 
 #include <posenc/files.h>
-
-#define PE_TWO_PI 6.283185307179586
 
 typedef struct pe_sketch {
     const posenc_encoding      *e;

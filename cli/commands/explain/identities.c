@@ -10,6 +10,7 @@
  * Rows, scores and sums are posenc_rows', posenc_scores' and posenc_attend's; the other side is computed
  * here, from the statement.
  */
+#include "base/shared/pi.h"
 #include "cli/commands/explain/explain.h"
 
 #include <math.h>
@@ -338,7 +339,7 @@ static void explain_orthogonality(cli_explanation *x)
     if (pe_calc_failed(p))
         return;
     cli_sheet_title(s, "|cos| of two vectors of width %lld, means over %d of them", (long long)d, VECTORS);
-    cli_sheet_number(s, "expected", "sqrt(2 / (pi d))", sqrt(2 / (3.14159265358979323846 * (double)d)));
+    cli_sheet_number(s, "expected", "sqrt(2 / (pi d))", sqrt(2 / (PE_PI * (double)d)));
     say_cosines(x, "random", "random, N(0,1)", words, words, VECTORS, d);
     if (has_rows) { /* the first row may be zero, where a sinusoid has sines alone */
         say_cosines(x, "with_rows", "random, row", words, rows + d, VECTORS, d);

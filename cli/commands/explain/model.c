@@ -8,6 +8,7 @@
  * of the library (posenc_rotary_pairs), so that what is said about them - which pairs a schedule leaves
  * unchanged, which it slows by the whole factor - is seen in them, not concluded from the formula.
  */
+#include "base/shared/pi.h"
 #include "cli/commands/explain/explain.h"
 
 #include <math.h>
@@ -15,8 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define TWO_PI 6.283185307179586
 
 enum { MOST_VALUES = 80, MOST_TEXTS = 8 };
 
@@ -260,7 +259,7 @@ static void derive_channels(view *v)
 /* The index, as a real number, of the pair that rotates so often within the first context. */
 static double index_of(const view *v, double turns)
 {
-    return v->dim * log(number(v, "original_length") / (TWO_PI * turns)) / (2 * log(v->base));
+    return v->dim * log(number(v, "original_length") / (PE_TWO_PI * turns)) / (2 * log(v->base));
 }
 
 static void derive_yarn(view *v)
@@ -355,9 +354,9 @@ static void derive_context(view *v)
     const int64_t      never   = cli_config_unfinished(w, reach, &still);
     for (int64_t m = 0; m < w->count; m++)
         slowest = w->list[m] != 0 ? m : slowest;
-    set(v, "wave 0", TWO_PI / w->list[0]);
+    set(v, "wave 0", PE_TWO_PI / w->list[0]);
     set(v, "slowest", (double)slowest);
-    set(v, "slowest wave", TWO_PI / w->list[slowest]);
+    set(v, "slowest wave", PE_TWO_PI / w->list[slowest]);
     set(v, "reach", (double)reach);
     set_text(v, "window", reach == context ? "" : "the window of ");
     set(v, "never", (double)(never - still));

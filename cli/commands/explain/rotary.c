@@ -7,14 +7,13 @@
  * angles; and pair by pair as complex numbers, as the two usual listings do it. What is said of the
  * matrix - orthogonal, by the step alone - is measured at several positions, not concluded.
  */
+#include "base/shared/pi.h"
 #include "cli/commands/explain/explain.h"
 
 #include <complex.h>
 #include <math.h>
 #include <posenc/rotary.h>
 #include <string.h>
-
-#define TWO_PI 6.283185307179586
 
 /* From where a step is taken, and by how much both tokens are moved. */
 static const double places[] = {0, 1, 10, 100, 1000};
@@ -175,7 +174,7 @@ static void show_pairs(rotation *r)
                                            (double)pair->from[0],
                                            (double)pair->from[1],
                                            pair->w,
-                              pair->w != 0 ? TWO_PI / fabs(pair->w) : NAN,
+                              pair->w != 0 ? PE_TWO_PI / fabs(pair->w) : NAN,
                                            r->angle[m],
                                            cos(r->angle[m]),
                                            sin(r->angle[m]),

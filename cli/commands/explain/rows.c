@@ -7,12 +7,11 @@
  * encoding that has no such pairs says nothing of them. The step of s positions is found in the rows as well,
  * from several positions, and compared with its formula and with the rotation of rope by as much.
  */
+#include "base/shared/pi.h"
 #include "cli/commands/explain/explain.h"
 
 #include <math.h>
 #include <string.h>
-
-#define TWO_PI 6.283185307179586
 
 static const double places[] = {0, 3, 10, 100, 1000}; /* from where a step is taken; 1 may be padding */
 enum { PLACES = sizeof places / sizeof *places, MOST_SHOWN = 32, TEXT = 160 };
@@ -201,8 +200,8 @@ static void show_waves(table_row *r)
     int64_t rows = 0;
     for (int64_t k = 0; k < r->M && table; k++) {
         const double row[] = {
-            (double)k,        (double)r->sine[k], (double)r->cosine[k], r->w[k],
-            TWO_PI / r->w[k], P * r->w[k],        r->row[r->sine[k]],   r->row[r->cosine[k]]};
+            (double)k,           (double)r->sine[k], (double)r->cosine[k], r->w[k],
+            PE_TWO_PI / r->w[k], P * r->w[k],        r->row[r->sine[k]],   r->row[r->cosine[k]]};
         if (r->x->sheet.json || cli_explain_is_shown(k, r->M))
             memcpy(&table[rows++ * COUNT], row, sizeof row);
     }

@@ -39,6 +39,7 @@
 #include "encodings/encoding.h"
 
 #include "base/half.h"
+#include "base/shared/pi.h"
 #include "engine/rotation/axes.h"
 #include "engine/rotation/ggml.h"
 #include "engine/rotation/schedule.h"
@@ -600,10 +601,9 @@ static double frequency_of(const pe_problem *p, const pe_frequencies *f, const p
 /* What is done to finished frequencies: whole wavelengths, ties to even; those that are too long are none. */
 static double finished(const pe_problem *p, double w)
 {
-    static const double turn = 6.283185307179586477;
     if (p->set[RESONANCE].integer && w > 0)
-        w = turn / fmax(1, nearbyint(turn / w));
-    return p->set[CUT_LENGTH].given && turn / w > p->set[CUT_LENGTH].real ? 0 : w;
+        w = PE_TWO_PI / fmax(1, nearbyint(PE_TWO_PI / w));
+    return p->set[CUT_LENGTH].given && PE_TWO_PI / w > p->set[CUT_LENGTH].real ? 0 : w;
 }
 
 static void set_frequencies(const pe_problem *p, const pe_rotary_run *run, pe_rotary *t)

@@ -18,6 +18,7 @@
  * as it came. At an edge of the clip the gradient passes (torch 2.15's clamp stops it there, so that a delta
  * that starts at 0 would never move). softplus has no threshold.
  */
+#include "base/shared/pi.h"
 #include "encodings/encoding.h"
 
 enum { BASE, CLIP, INIT }; /* ORDER settings */
@@ -46,8 +47,6 @@ static const posenc_example examples[] = {
 
 /* ---- numbers made of the parameters: k of w_c (two doubles each), and cosine and sine of delta ---- */
 
-#define PI 3.141592653589793
-
 static int64_t derived(const pe_problem *p)
 {
     return 2 * p->D * (1 + p->H);
@@ -55,7 +54,7 @@ static int64_t derived(const pe_problem *p)
 
 static double clipped(const pe_problem *p, double delta)
 {
-    return p->set[CLIP].integer ? fmin(fmax(delta, -2 * PI), 0) : delta;
+    return p->set[CLIP].integer ? fmin(fmax(delta, -2 * PE_PI), 0) : delta;
 }
 
 static void derive(const pe_problem *p, const double *const par[], double made[])
@@ -142,7 +141,7 @@ static void polar_back(const pe_problem *p, const double *const par[], pe_side s
                 const double re = dy[2 * s * D + c + i], im = dy[2 * s * D + D + c + i],
                              delta = par[DELTA][h * D + c + i];
                 to[i] *= cosine[i] * re + sine[i] * im;
-                if (side == PE_QUERIES && (!p->set[CLIP].integer || (delta >= -2 * PI && delta <= 0)))
+                if (side == PE_QUERIES && (!p->set[CLIP].integer || (delta >= -2 * PE_PI && delta <= 0)))
                     pe_add(dpar, DELTA, h * D + c + i, mu[i] * (sine[i] * re - cosine[i] * im));
             }
         }

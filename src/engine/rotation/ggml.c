@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Schedules in float32, as ggml and its converter have them. Contract: ggml.h. */
+#include "base/shared/pi.h"
 #include "engine/rotation/ggml.h"
 
 #include <math.h>
-
-static const double PI = 3.14159265358979323846;
 
 static double single(double x)
 {
@@ -50,7 +49,7 @@ static double llama3(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
     plain.schedule       = PE_DEFAULT;
     plain.single         = 1;
     const double low = f->low_freq_factor, high = f->high_freq_factor,
-                 wave = single(single(1 / pe_schedule_frequency(&plain, m, j, d, 1)) * single(2 * PI));
+                 wave = single(single(1 / pe_schedule_frequency(&plain, m, j, d, 1)) * single(2 * PE_PI));
     if (wave < single(f->original_length / high))
         return 1;
     if (wave > single(f->original_length / low) || low == high)
@@ -80,7 +79,7 @@ int pe_ggml_divides(pe_schedule schedule)
 /* The pair that turns `turns` times within the trained length; not a whole number. */
 static double pair_of_turns(const pe_frequencies *f, double turns, int64_t d)
 {
-    const double within = single(f->original_length / single(single(turns * 2) * single(PI)));
+    const double within = single(f->original_length / single(single(turns * 2) * single(PE_PI)));
     return single(single((double)d * single(log(within))) / single(2 * single(log(single(f->base)))));
 }
 
