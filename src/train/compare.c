@@ -72,20 +72,27 @@ static posenc_status make_ids(pe_compare *c, posenc_error *err)
 /* How many bytes the tokens of each bucket have that are predicted, in the mean. */
 static void measure_token_bytes(pe_compare *c)
 {
-    const int64_t L = c->config.preset.L, length = c->config.preset.reach * L;
+    const int64_t       L = c->config.preset.L, length = c->config.preset.reach * L;
+    const pe_run_config run = {.text = &c->text, .L = L, .windows = c->windows};
     for (int b = 0; b < PE_MOST_BUCKETS; b++) {
-        const int     whole = c->config.bidirectional; /* every length reads all of a window */
-        const int64_t first = whole ? 0 : pe_stats_bucket_edge(L, b),
-                      end   = whole ? length : pe_stats_bucket_edge(L, b + 1);
-        double sum          = 0;
-        c->token_bytes[b]   = NAN;
+        const int     whole  = c->config.bidirectional; /* every length reads all of a window */
+        const int     scored = !whole && b <= PE_AT_L;
+        const int64_t count  = scored ? pe_run_scored_windows(&run) : c->windows;
+        const int64_t first  = whole ? 0 : pe_stats_bucket_edge(L, b),
+                      end    = whole ? length : pe_stats_bucket_edge(L, b + 1);
+        double sum           = 0;
+        c->token_bytes[b]    = NAN;
         if (!c->config.token_bytes || !c->text.vocabulary || b > pe_stats_furthest(c->config.preset.reach))
             continue;
-        for (int64_t w = 0; w < c->windows; w++)
+        for (int64_t w = 0; w < count; w++) {
+            const uint16_t *ids =
+                scored ? pe_run_scored_window(&run, w) : pe_text_window(&c->text, length, count, w);
             for (int64_t p = first; p < end; p++)
-                sum += c->config.token_bytes[pe_text_window(&c->text, length, c->windows, w)[p + 1]];
-        c->token_bytes[b] = sum / (double)(c->windows * (end - first));
+                sum += c->config.token_bytes[ids[p + 1]];
+        }
+        c->token_bytes[b] = sum / (double)(count * (end - first));
     }
+    c->unit = isfinite(c->token_bytes[PE_AT_L]) ? c->token_bytes[PE_AT_L] : 1;
 }
 
 static posenc_status set_text(pe_compare *c, posenc_error *err)
@@ -163,6 +170,17 @@ static void warn_of_trials(pe_compare *c)
             used ? "; " : "", (long long)smaller(p->warmup, steps), (long long)steps);
 }
 
+/* Spreads between seeds were measured on bytes. */
+static void warn_of_tokens(pe_compare *c)
+{
+    const size_t used = strlen(c->warning);
+    if (c->text.vocabulary && !c->config.token_bytes)
+        snprintf(c->warning + used, sizeof c->warning - used,
+                 "%sintervals are those of losses per byte, so too narrow for tokens, whose bytes are not "
+                 "known (--token-bytes)",
+                 used ? "; " : "");
+}
+
 static posenc_status check_and_set(pe_compare *c, posenc_error *err)
 {
     const pe_preset *p      = &c->config.preset;
@@ -175,6 +193,8 @@ static posenc_status check_and_set(pe_compare *c, posenc_error *err)
         status = pe_outcome_list_create(c, err);
     if (!status)
         warn_of_layers(c);
+    if (!status)
+        warn_of_tokens(c);
     if (!status)
         status = pe_trial_list_create(c, err);
     if (!status)

@@ -59,7 +59,7 @@ static void draw_deviations(double sigma[COUNT], drawing *d)
 {
     const double scale = d->world == AS_STORED ? inverse_chi2(d, 8) : 2;
     for (int e = 0; e < COUNT; e++) {
-        const pe_spread stored = pe_spread_stored(BUCKET, e < KEEP ? 0 : 2);
+        const pe_spread stored = pe_spread_stored(BUCKET, e < KEEP ? 0 : 2, 1);
         const double    own    = d->world == AS_STORED ? inverse_chi2(d, (int)stored.freedom) : 1;
         sigma[e]               = sqrt(scale * own * stored.variance);
     }
@@ -150,7 +150,7 @@ static tallies simulate(world of, int64_t seeds)
         drawing              d = {of, seeds, (uint64_t)(trial * 64 + 8 * (int)of + seeds), 0};
         double               means[COUNT * MOST];
         pe_spread            spreads[COUNT], own[COUNT];
-        const pe_spread_runs runs = {means, classes, COUNT, seeds, BUCKET};
+        const pe_spread_runs runs = {means, classes, COUNT, seeds, BUCKET, 1};
         draw_losses(losses, means, &d);
         pe_spread_estimate(spreads, own, &runs);
         count_pairs(&t, losses, spreads, &d);
@@ -225,7 +225,7 @@ static void many_seeds_of_two_encodings_are_the_paired_t_test(void **state)
         sum += means[s] - means[SEEDS + s];
         squares += pow(means[s] - means[SEEDS + s], 2);
     }
-    const pe_spread_runs runs     = {means, classes, 2, SEEDS, PE_AT_L};
+    const pe_spread_runs runs     = {means, classes, 2, SEEDS, PE_AT_L, 1};
     const double         variance = (squares - sum * sum / SEEDS) / (SEEDS - 1);
     pe_spread_estimate(spreads, own, &runs);
     assert_true(fabs((own[0].variance + own[1].variance) / variance - 1) < 1e-9);
@@ -239,12 +239,30 @@ static void what_diverged_has_no_spread_and_changes_no_other(void **state)
     static const int     classes[] = {0, -1, 0};
     pe_spread            with[3], without[2], own[3];
     const double         two[] = {2, 2.01, 2.1, 2.12};
-    const pe_spread_runs all = {means, classes, 3, 2, PE_AT_L}, rest = {two, (int[]){0, 0}, 2, 2, PE_AT_L};
+    const pe_spread_runs all   = {means, classes, 3, 2, PE_AT_L, 1},
+                         rest  = {two, (int[]){0, 0}, 2, 2, PE_AT_L, 1};
     (void)state;
     pe_spread_estimate(with, own, &all);
     pe_spread_estimate(without, own, &rest);
     assert_true(isnan(with[1].variance));
     assert_true(with[0].variance == without[0].variance && with[2].variance == without[1].variance);
+}
+
+/* A loss that breaks differs far more between seeds than one that is kept, and so does its difference from
+   it. In tokens of four bytes everything is four times as large. */
+static void readings_vary_as_their_losses_do(void **state)
+{
+    const double          x[]  = {2, 2.1, 2.2, 2.3};
+    const pe_stats_sample a    = {.x = x, .seeds = 1, .windows = 4};
+    const pe_spread       kept = pe_spread_stored(BUCKET, 0, 1), broken = pe_spread_stored(BUCKET, 2, 1),
+                    both   = pe_spread_of_readings(&a, &a, BUCKET, 0, 2, 1),
+                    tokens = pe_spread_of_readings(&a, &a, BUCKET, 0, 2, 4);
+    (void)state;
+    assert_true(fabs(both.variance / (kept.variance + broken.variance) - 1) < 1e-12);
+    assert_true(both.freedom < broken.freedom);
+    assert_true(fabs(tokens.variance / both.variance - 16) < 1e-12);
+    assert_true(pe_spread_of_readings(&a, &a, BUCKET, 0, 0, 1).variance < 0.1 * both.variance);
+    assert_true(isnan(pe_spread_of_readings(&a, &a, BUCKET, 0, -1, 1).variance));
 }
 
 /* Half learned varies most; what is known or guessed, hardly. Seeds that disagree widen it. */
@@ -257,6 +275,8 @@ static void rates_vary_most_where_a_task_is_half_learned(void **state)
     assert_true(pe_spread_of_rate(&guessed, 1, 512, 0.5).variance < 0.01 * widest);
     assert_true(pe_spread_of_rate(apart, 2, 512, 0.5).variance > 1.5 * widest);
     assert_true(pe_spread_of_rate(together, 2, 512, 0.5).variance < widest);
+    const double below = 0.35; /* as far from guessing as 0.65, so as little known */
+    assert_true(pe_spread_of_rate(&below, 1, 512, 0.5).variance > 0.1 * widest);
 }
 
 /* Two seeds get advice; one and three do not. */
@@ -275,6 +295,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(one_that_moves_far_more_than_the_others_is_kept_out_of_their_pool),
         cmocka_unit_test(many_seeds_of_two_encodings_are_the_paired_t_test),
         cmocka_unit_test(what_diverged_has_no_spread_and_changes_no_other),
+        cmocka_unit_test(readings_vary_as_their_losses_do),
         cmocka_unit_test(rates_vary_most_where_a_task_is_half_learned),
         cmocka_unit_test(two_seeds_are_advised_against),
     };

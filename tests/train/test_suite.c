@@ -453,7 +453,7 @@ static const struct lie {
     {14, "fire", NULL, 0, 5e-4},
     {13, "rope", "ntk", PE_UNTUNED, 2.6},
     {13, "rope", "linear", PE_UNTUNED, 2.4},
-    {18, "rope", "linear", PE_TUNED, 2.8},
+    {18, "rope", "linear", PE_TUNED, 3.2},
     {18, "rope", "yarn", PE_TUNED, 2.2},
     {18, "learned", "interpolation", PE_TUNED, 2.7},
 };

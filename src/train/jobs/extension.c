@@ -107,6 +107,7 @@ posenc_status pe_extension_create(pe_extension **extension, const pe_compare *c,
         return pe_fail(err, POSENC_ERROR_MEMORY, "compare: not enough memory to extend models");
     x->seeds = c->config.preset.seeds;
     x->L     = c->config.preset.L;
+    x->unit  = c->unit;
     posenc_status status =
         asked || preset ? pe_preset_read_extent(&extend, asked ? asked : preset, err) : POSENC_OK;
     if (status || extend == PE_EXTENT_NONE)

@@ -75,6 +75,7 @@ typedef struct pe_extension {
     pe_outcome        outcomes[PE_FAMILIES]; /* their labels say what they are: "rope, extended" */
     int               count;                 /* of families; 0: nothing is extended */
     int64_t           windows, seeds, L;
+    double            unit;                       /* of the losses, in nats per byte */
     char              reason[PE_LONGEST_WARNING]; /* why nothing is, though it was asked for; "" else */
     /* Once measured. */
     double *means; /* [ways, factors, tunings, far buckets, seeds, windows]; NaN where nothing was read */

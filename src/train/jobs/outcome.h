@@ -113,9 +113,10 @@ struct pe_compare {
     pe_text           text;
     uint16_t         *ids;                          /* its bytes, widened; NULL where it is tokens */
     double            token_bytes[PE_MOST_BUCKETS]; /* mean per token that is predicted; NaN: not known */
-    uint64_t          fingerprint;                  /* of it */
-    pe_run_places     places;                       /* where windows of training stand */
-    int               ways; /* of combining, 1 << pe_combine each, where a SPEC does not say */
+    double            unit; /* bytes of a token at L, or 1: spreads measured per byte, per prediction */
+    uint64_t          fingerprint; /* of it */
+    pe_run_places     places;      /* where windows of training stand */
+    int               ways;        /* of combining, 1 << pe_combine each, where a SPEC does not say */
     pe_outcome       *outcomes;
     int               count;
     pe_absent        *absent; /* [absent_count] */

@@ -124,13 +124,14 @@ int pe_claims_find(const pe_compare *c, const char *name)
     return -1;
 }
 
-/* Is the model of this comparison that of its preset, for which the thresholds are? */
+/* Are model and training of this comparison those of its preset, for which the thresholds are? */
 static int is_presets_model(const pe_preset *p)
 {
     const pe_preset *preset = pe_preset_find(p->name);
     return preset && p->L == preset->L && p->d_model == preset->d_model && p->layers == preset->layers &&
            p->heads == preset->heads && p->batch == preset->batch && p->task_layers == preset->task_layers &&
-           p->task_batch == preset->task_batch;
+           p->task_batch == preset->task_batch && p->learning_rate == preset->learning_rate &&
+           !p->positions == !preset->positions;
 }
 
 /* Why claims about losses on the text cannot be judged here, or NULL. */
@@ -140,7 +141,9 @@ static const char *reason_of_text(const pe_compare *c)
     if (c->windows < PE_FEWEST_WINDOWS)
         return "too few held-out windows: give a longer text";
     if (!is_presets_model(p) || p->steps < pe_preset_find(p->name)->steps)
-        return "fewer steps or another model than the threshold is for";
+        return "fewer steps, another model or another training than the threshold is for";
+    if (c->text.vocabulary)
+        return "the threshold is for bytes";
     const int without = pe_claims_find(c, BASELINE); /* which may not be among the encodings */
     return without >= 0 && c->reference >= 0 &&
                    c->outcomes[without].loss[PE_AT_L] <
@@ -373,7 +376,7 @@ static int count_better(const pe_suite *s, int label, int except, int *count)
     for (int i = 0; name_at(other, AMONG, i); i++) {
         const int l = label_of(s, other);
         *count += l >= 0;
-        better += l >= 0 && l != label && pe_rates_reciprocal(s, l, except) >= own;
+        better += l >= 0 && l != label && pe_rates_reciprocal(s, l, except) > own;
     }
     return better;
 }
@@ -530,12 +533,12 @@ static const char *reason_against(char text[MOST_FOUND], const pe_compare *c, co
         if (r->at > pe_stats_furthest(c->config.preset.reach))
             return "not read so far beyond L: see --reach";
         if (r->quantity <= SHIFT && !count)
-            return "not in this comparison with default settings and the preset's model";
+            return "not in this comparison with default settings and the preset's model, or diverged";
         if (r->quantity <= SHIFT)
             return r->number && r->quantity == SHIFT && r->side == AT_LEAST ? reason_of_text(c) : NULL;
-        if (c->config.bidirectional)
+        if (c->config.bidirectional || c->text.vocabulary)
             return "the claims are about predicting the next byte";
-        return count ? reason_of_text(c) : "not in this comparison with default settings";
+        return count ? reason_of_text(c) : "not in this comparison with default settings, or diverged";
     case ONE_THING:
         if (r->quantity == PROPERTIES)
             return count ? NULL : "not measured";
@@ -547,7 +550,7 @@ static const char *reason_against(char text[MOST_FOUND], const pe_compare *c, co
                                               : reason_of_text(c);
     default:
         if (!is_presets_model(&c->config.preset))
-            return "another model than the threshold is for";
+            return "another model or another training than the threshold is for";
         snprintf(text, MOST_FOUND, "not compared on this task for %lld steps or more", (long long)r->steps);
         return count ? NULL : r->quantity == LAST ? "not compared on eight tasks for so many steps" : text;
     }

@@ -18,6 +18,8 @@ double pe_losses_of_window(const pe_run_result *result, const pe_run_config *con
                            int64_t window);
 /* What the runs of one encoding say. Does nothing before all have finished. */
 posenc_status pe_losses_measure(pe_outcome *o, int64_t seeds, posenc_error *err);
+/* Loss in a bucket; NaN of NULL, and of what has no rank: it has not ended, or diverged. */
+double pe_losses_ranked(const pe_outcome *o, int bucket);
 /* Spreads, differences, resolution, ranks and c->order, once all that will be measured is measured. */
 posenc_status pe_losses_rank(pe_compare *c, posenc_error *err);
 /* The largest |shift|; NaN if none was measured. */

@@ -210,24 +210,24 @@ int pe_losses_differ(const pe_compare *c, int a, int b, int bucket)
     return (d.low > 0 || d.high < 0) && fabs(d.value) >= c->resolution[bucket];
 }
 
-/* a - b of two readings of the same trained models. */
-static pe_interval difference_of_readings(pe_stats_sample a, pe_stats_sample b, int bucket)
+/* a - b of two readings of the same trained models, of these classes. */
+static pe_interval difference_of_readings(pe_stats_sample a, int class_a, pe_stats_sample b, int class_b,
+                                          int bucket, double unit)
 {
     a.spread = b.spread = (pe_spread){0, 1, 0};
-    a.spread            = pe_spread_of_readings(&a, &b, bucket);
+    a.spread            = pe_spread_of_readings(&a, &b, bucket, class_a, class_b, unit);
     return pe_stats_difference(&a, &b);
 }
 
-/* Loss in a bucket, NaN for what has no rank. */
-static double ranked_loss(const pe_outcome *o, int bucket)
+double pe_losses_ranked(const pe_outcome *o, int bucket)
 {
-    return o->is_complete && !o->diverged ? o->loss[bucket] : NAN;
+    return o && o->is_complete && !o->diverged ? o->loss[bucket] : NAN;
 }
 
 static void fill_means(double *means, const pe_compare *c, int bucket)
 {
     for (int i = 0; i < c->count; i++)
-        means[i] = ranked_loss(&c->outcomes[i], bucket);
+        means[i] = pe_losses_ranked(&c->outcomes[i], bucket);
 }
 
 /* c->order, and from it the reference. */
@@ -243,7 +243,7 @@ static void order_outcomes(pe_compare *c, double *means)
         pe_stats_sort(c->order[b], means, c->order_count);
     }
     const int best = c->order_count ? c->order[PE_AT_L][0] : -1;
-    c->reference   = best >= 0 && !isnan(ranked_loss(&c->outcomes[best], PE_AT_L)) ? best : -1;
+    c->reference   = best >= 0 && !isnan(pe_losses_ranked(&c->outcomes[best], PE_AT_L)) ? best : -1;
 }
 
 /* ---------------------------------------------------------------- spreads, resolution ------- */
@@ -266,11 +266,11 @@ static posenc_status measure_entropy(double *entropy, const pe_text *text, posen
 static void classify(pe_compare *c)
 {
     for (int i = 0; i < c->count; i++) {
-        pe_outcome *o = &c->outcomes[i];
-        const int class =
-            pe_spread_class(ranked_loss(o, pe_stats_furthest(o->config.reach)) / ranked_loss(o, PE_AT_L));
-        o->has_learned = ranked_loss(o, PE_AT_L) < c->entropy;
-        o->verdict     = class < 0 ? "diverged" : o->has_learned ? class_names[class] : "not learned";
+        pe_outcome *o   = &c->outcomes[i];
+        const int class = pe_spread_class(pe_losses_ranked(o, pe_stats_furthest(o->config.reach)) /
+                                          pe_losses_ranked(o, PE_AT_L));
+        o->has_learned  = pe_losses_ranked(o, PE_AT_L) < c->entropy;
+        o->verdict      = class < 0 ? "diverged" : o->has_learned ? class_names[class] : "not learned";
     }
 }
 
@@ -284,7 +284,7 @@ typedef struct bucket_space {
 /* Up to L only the text makes a bucket harder than another. */
 static int class_of(const pe_outcome *o, int bucket)
 {
-    const int class = pe_spread_class(ranked_loss(o, bucket) / ranked_loss(o, PE_AT_L));
+    const int class = pe_spread_class(pe_losses_ranked(o, bucket) / pe_losses_ranked(o, PE_AT_L));
     return class > 0 && bucket <= PE_AT_L ? 0 : class;
 }
 
@@ -300,7 +300,7 @@ static void estimate_spreads(pe_compare *c, int bucket, bucket_space *space)
                     ? pe_stats_mean(o->window_means[bucket] + s * o->config.windows, o->config.windows)
                     : NAN;
     }
-    const pe_spread_runs runs = {space->means, space->classes, c->count, seeds, bucket};
+    const pe_spread_runs runs = {space->means, space->classes, c->count, seeds, bucket, c->unit};
     pe_spread_estimate(space->spreads, space->spreads + c->count, &runs);
     for (int i = 0; i < c->count; i++) {
         c->outcomes[i].spread[bucket]     = space->spreads[i];
@@ -368,17 +368,20 @@ static int seeds_to_settle(const pe_compare *c, int bucket)
             continue;
         const pe_stats_sample a = sample_of(&c->outcomes[i], c->config.preset.seeds, bucket),
                               b = sample_of(&c->outcomes[first], c->config.preset.seeds, bucket);
-        const int seeds         = pe_stats_seeds_to_settle(&a, &b);
-        most                    = seeds > most ? seeds : most;
+        const int seeds = pe_stats_seeds_to_settle(&a, &b), more = (int)c->config.preset.seeds + 1;
+        most = seeds > most ? seeds : most;
+        most = more > most ? more : most; /* these did not tell them apart */
     }
     return most;
 }
 
-static pe_interval gain_of(const pe_outcome *o, int64_t seeds, int bucket)
+/* What reading no further than L would lose. */
+static pe_interval gain_of(const pe_compare *c, const pe_outcome *o, int bucket)
 {
-    pe_stats_sample without = sample_of(o, seeds, bucket);
-    without.x               = o->truncated;
-    return o->truncated ? difference_of_readings(without, sample_of(o, seeds, bucket), bucket)
+    const pe_stats_sample whole   = sample_of(o, c->config.preset.seeds, bucket);
+    pe_stats_sample       without = whole;
+    without.x                     = o->truncated;
+    return o->truncated ? difference_of_readings(without, 0, whole, class_of(o, bucket), bucket, c->unit)
                         : (pe_interval){NAN, NAN, NAN};
 }
 
@@ -393,7 +396,7 @@ static void rank_bucket(pe_compare *c, int bucket, bucket_space *space)
         pe_outcome *o   = &c->outcomes[i];
         o->rank[bucket] = space->ranks[i];
         if (bucket == pe_stats_furthest(o->config.reach))
-            o->gain = gain_of(o, c->config.preset.seeds, bucket);
+            o->gain = gain_of(c, o, bucket);
         o->difference[bucket] = (pe_interval){NAN, NAN, NAN};
         if (c->reference >= 0 && !isnan(space->means[i]))
             o->difference[bucket] = pe_losses_difference(c, i, c->reference, bucket);
@@ -477,6 +480,13 @@ double pe_losses_extended(const pe_extension *x, pe_losses_reading r, int bucket
     return x->means ? pe_stats_mean(means_at(x, r, bucket), x->seeds * x->windows) : NAN;
 }
 
+static int extended_class(const pe_extension *x, pe_losses_reading r, int bucket)
+{
+    return bucket <= PE_AT_L ? 0
+                             : pe_spread_class(pe_losses_extended(x, r, bucket) /
+                                               pe_losses_extended(x, pe_losses_nothing_done(r.way), PE_AT_L));
+}
+
 int pe_losses_has_extended(const pe_extension *x, pe_losses_reading r)
 {
     return isfinite(pe_losses_extended(x, r, PE_AT_L));
@@ -487,7 +497,8 @@ pe_interval pe_losses_extended_difference(const pe_extension *x, pe_losses_readi
 {
     const pe_stats_sample one   = {.x = means_at(x, a, bucket), .seeds = x->seeds, .windows = x->windows},
                           other = {.x = means_at(x, b, bucket), .seeds = x->seeds, .windows = x->windows};
-    return difference_of_readings(one, other, bucket);
+    return difference_of_readings(one, extended_class(x, a, bucket), other, extended_class(x, b, bucket),
+                                  bucket, x->unit);
 }
 
 pe_losses_reading pe_losses_nothing_done(int way)

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Differences of one seed that mean nothing: two standard deviations of a difference between seeds. */
+/* Differences that mean nothing, however many seeds there are. */
 static const double resolutions[PE_ORDERS_SHOWN] = {0.01, 0.05};
 
 double pe_stability_resolution(int order)
@@ -26,17 +26,22 @@ typedef struct judged_order {
     int               which, bucket;
 } judged_order;
 
-/* Half of the interval of the pair's difference, and at least what one seed cannot tell: a level has one.
-   Levels may be there before the comparison is, after an interrupt. */
+/* Half of the interval of the pair's difference; of a level, which has one seed, also two standard deviations
+   of a difference between seeds. Levels may be there before the comparison is, after an interrupt. */
 static double resolution_of(const void *self, int level, int a, int b)
 {
-    const judged_order *o     = self;
-    const double        least = resolutions[o->which == PE_ORDER_AT_L ? PE_ORDER_AT_L : PE_ORDER_FURTHEST];
-    (void)level;
-    if (!o->c->outcomes[a].is_complete || !o->c->outcomes[b].is_complete)
+    const judged_order *o   = self;
+    const pe_outcome   *one = &o->c->outcomes[a], *other = &o->c->outcomes[b];
+    const double        least =
+        o->c->unit * resolutions[o->which == PE_ORDER_AT_L ? PE_ORDER_AT_L : PE_ORDER_FURTHEST];
+    if (!one->is_complete || !other->is_complete)
         return least;
     const pe_interval d = pe_losses_difference(o->c, a, b, o->bucket);
-    return fmax(least, (d.high - d.low) / 2); /* fmax ignores NaN */
+    const double      one_seed =
+        pe_stability_level(o->c->levels, level) == PE_LEVEL_WHOLE
+                 ? 0
+                 : 2 * sqrt(one->spread[o->bucket].variance + other->spread[o->bucket].variance);
+    return fmax(least, fmax(one_seed, (d.high - d.low) / 2)); /* fmax ignores NaN */
 }
 
 /* -1: no such bucket between the two orders that are shown. */
@@ -65,12 +70,6 @@ static int count_levels(const pe_levels *levels)
     return count;
 }
 
-/* Of a run that ended and did not diverge; NaN of others. */
-static double loss_of(const pe_outcome *o, int bucket)
-{
-    return o && o->is_complete && !o->diverged ? o->loss[bucket] : NAN;
-}
-
 /* The whole is measured with the comparison. */
 static posenc_status measure_levels(pe_compare *c, posenc_error *err)
 {
@@ -93,7 +92,7 @@ static posenc_status judge_order(pe_compare *c, int which, int levels, double *l
     for (int k = 0; k < levels; k++)
         for (int i = 0; i < c->count; i++)
             losses[k * c->count + i] =
-                loss_of(pe_level_outcome(c, pe_stability_level(c->levels, k), i), bucket);
+                pe_losses_ranked(pe_level_outcome(c, pe_stability_level(c->levels, k), i), bucket);
     pe_order_free(c->orders[which]);
     c->orders[which] = NULL;
     return pe_order_create(&c->orders[which], &question, err);

@@ -24,10 +24,11 @@ typedef struct pe_order_losses {
 } pe_order_losses;
 
 typedef enum pe_pair_state {
-    PE_PAIR_SETTLED,   /* one order at every level, and beyond the resolution at the two last */
-    PE_PAIR_TIED,      /* within the resolution at the two last */
-    PE_PAIR_MOVING,    /* neither, and never the other way round */
-    PE_PAIR_CROSSED,   /* beyond the resolution, but at some earlier level the other way round */
+    PE_PAIR_SETTLED, /* one order at every level, and beyond the resolution at the two last */
+    PE_PAIR_TIED,    /* within the resolution at the two last */
+    PE_PAIR_MOVING,  /* none of these; its reason says why */
+    PE_PAIR_CROSSED, /* beyond the resolution, both at the last level and, the other way round, at an earlier
+                        one */
     PE_PAIR_UNMEASURED /* there is no earlier level */
 } pe_pair_state;
 

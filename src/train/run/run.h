@@ -167,6 +167,9 @@ int64_t pe_run_work(const pe_run_config *config);
 /* Of these the calls that score the loss at L, each of a batch of windows of L; none of a model that is only
    tried or timed. */
 int64_t pe_run_score_calls(const pe_run_config *config);
+/* The short windows of L that are scored, and window i of them, L + 1 ids. */
+int64_t         pe_run_scored_windows(const pe_run_config *config);
+const uint16_t *pe_run_scored_window(const pe_run_config *config, int64_t i);
 /* Counts one of them; nonzero if somebody asked to stop. */
 int pe_run_advance(pe_run_progress *progress);
 /* What a run then returns. */

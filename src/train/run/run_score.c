@@ -24,22 +24,21 @@ static int64_t windows_of_stretch(const pe_run_config *c)
     return smaller(wanted, stretch / c->L);
 }
 
-static const uint16_t *window_at(const pe_run_config *c, int64_t i)
+const uint16_t *pe_run_scored_window(const pe_run_config *c, int64_t i)
 {
     const int64_t n = windows_of_stretch(c), held_out = c->text->size - c->text->train_size - 1;
     const int64_t first = i / n * held_out / c->windows, stretch = held_out / c->windows;
     return c->text->ids + c->text->train_size + first + i % n * (stretch / n);
 }
 
-/* 0: nothing is scored. */
-static int64_t windows_in_all(const pe_run_config *c)
+int64_t pe_run_scored_windows(const pe_run_config *c)
 {
     return c->bidirectional || c->is_rough ? 0 : windows_of_stretch(c) * c->windows;
 }
 
 int64_t pe_run_score_calls(const pe_run_config *c)
 {
-    return (windows_in_all(c) + c->batch - 1) / c->batch;
+    return (pe_run_scored_windows(c) + c->batch - 1) / c->batch;
 }
 
 /* Adds what windows first .. first + count - 1 say of both halves of L to the means of their stretches. */
@@ -49,7 +48,7 @@ static posenc_status score(pe_run_state *w, int64_t first, int64_t count, posenc
     const int64_t        n = windows_of_stretch(c), half = c->L / 2;
     const pe_batch       batch = {.windows = w->windows, .B = count, .length = c->L};
     for (int64_t i = 0; i < count; i++)
-        w->windows[i] = window_at(c, first + i);
+        w->windows[i] = pe_run_scored_window(c, first + i);
     const posenc_status status = pe_model_losses(w->model, w->losses, &batch, err);
     for (int64_t i = 0; !status && i < count * c->L; i++) {
         const int64_t p = i % c->L, upper = p >= half, stretch = (first + i / c->L) / n;
@@ -61,7 +60,7 @@ static posenc_status score(pe_run_state *w, int64_t first, int64_t count, posenc
 posenc_status pe_run_score(pe_run_state *w, posenc_error *err)
 {
     const pe_run_config *c   = w->config;
-    const int64_t        all = windows_in_all(c), done = w->marks[PE_RUN_SCORED] * c->batch;
+    const int64_t        all = pe_run_scored_windows(c), done = w->marks[PE_RUN_SCORED] * c->batch;
     posenc_status        status = POSENC_OK;
     w->stage_start              = pe_run_clock() - w->measures[PE_RUN_EVAL_SECONDS];
     for (int64_t i = 0; i < 2 * c->windows && all && !done; i++)

@@ -31,7 +31,7 @@
 
 #define STORED         8.0   /* degrees of freedom */
 #define ODD            0.001 /* probability */
-#define RATE_DEVIATION 0.7   /* docs/experiments.md, section 12: order and parity from several seeds */
+#define RATE_DEVIATION 0.7   /* docs/experiments.md, section 11: order and parity from several seeds */
 #define RATE_FREEDOM   6.0   /* there from 0.2 to 1.5 */
 
 int pe_spread_class(double ratio)
@@ -39,7 +39,7 @@ int pe_spread_class(double ratio)
     return isnan(ratio) ? -1 : ratio <= 1.1 ? 0 : ratio <= 1.4 ? 1 : 2;
 }
 
-pe_spread pe_spread_stored(int bucket, int class)
+pe_spread pe_spread_stored(int bucket, int class, double unit)
 {
     static const double stored[][2 * PE_SPREAD_CLASSES] = {
 #define SPREAD(...) {__VA_ARGS__},
@@ -48,7 +48,7 @@ pe_spread pe_spread_stored(int bucket, int class)
     };
     const int     last = (int)(sizeof stored / sizeof *stored) - 1;
     const double *one  = stored[bucket < last ? bucket : last] + 2 * class; /* deviation, freedom */
-    return (pe_spread){one[0] * one[0], one[1], 0};
+    return (pe_spread){one[0] * one[0] * unit * unit, one[1], 0};
 }
 
 /* ---------------------------------------------------------------- own variances ------------- */
@@ -108,7 +108,7 @@ static void measure_own(pe_spread *s, const pe_spread_runs *r, int is_centred)
 /* The stored spread and those of the class of e that are not odd, except its own. */
 static pe_spread pool_of_others(const pe_spread *s, const pe_spread_runs *r, int e)
 {
-    const pe_spread stored  = pe_spread_stored(r->bucket, r->classes[e]);
+    const pe_spread stored  = pe_spread_stored(r->bucket, r->classes[e], r->unit);
     double          squares = STORED * stored.variance, freedom = STORED;
     for (int f = 0; f < r->count; f++)
         if (f != e && r->classes[f] == r->classes[e] && !s[f].is_odd) {
@@ -154,23 +154,29 @@ void pe_spread_estimate(pe_spread *spreads, pe_spread *own, const pe_spread_runs
 
 /* ---------------------------------------------------------------- others -------------------- */
 
-pe_spread pe_spread_of_readings(const pe_stats_sample *a, const pe_stats_sample *b, int bucket)
+pe_spread pe_spread_of_readings(const pe_stats_sample *a, const pe_stats_sample *b, int bucket, int class_a,
+                                int class_b, double unit)
 {
-    const pe_spread stored = pe_spread_stored(bucket, 0);
-    pe_spread       own    = {0, (double)(a->seeds - 1), 0};
-    const double    mean   = pe_stats_difference(a, b).value;
+    if (class_a < 0 || class_b < 0)
+        return (pe_spread){NAN, NAN, 0};
+    const pe_spread one   = pe_spread_stored(bucket, class_a, unit),
+                    other = pe_spread_stored(bucket, class_b, unit),
+                    wider = one.variance > other.variance ? one : other;
+    pe_spread    own      = {0, (double)(a->seeds - 1), 0};
+    const double mean     = pe_stats_difference(a, b).value;
     for (int64_t s = 0; s < a->seeds && a->seeds > 1; s++) {
         const int64_t at = s * a->windows;
         const double  x  = pe_stats_mean(a->x + at, a->windows) - pe_stats_mean(b->x + at, a->windows) - mean;
         own.variance += x * x / own.freedom;
     }
-    return moderated(own, (pe_spread){2 * stored.variance, 1 / (1 / stored.freedom + 1 / STORED), 0});
+    return moderated(own,
+                     (pe_spread){one.variance + other.variance, 1 / (1 / wider.freedom + 1 / STORED), 0});
 }
 
 pe_spread pe_spread_of_rate(const double *by_seed, int64_t seeds, int64_t n, double chance)
 {
     const double middle    = (pe_stats_mean(by_seed, seeds) * (double)n + 2) / ((double)n + 4), /* Wilson's */
-        known              = fmax(0, (middle - chance) / (1 - chance)),
+        known              = fabs(middle - chance) / (1 - chance),
                  deviation = RATE_DEVIATION * (1 - chance) * known * (1 - known);
     pe_spread own          = {0, (double)(seeds - 1), 0};
     for (int64_t s = 0; s < seeds && seeds > 1; s++) {

@@ -22,21 +22,24 @@ typedef struct pe_spread_runs {
     int           count;
     int64_t       seeds;
     int           bucket;
+    double        unit; /* of the losses, in nats per byte */
 } pe_spread_runs;
 
 /* Fills spreads [count], and own [count]: each encoding's variance by itself, with 0 degrees of freedom where
    there is one seed. */
 void pe_spread_estimate(pe_spread *spreads, pe_spread *own, const pe_spread_runs *runs);
 
-/* Of the difference of two readings of the same models in a bucket (their own spreads are not looked at). */
-pe_spread pe_spread_of_readings(const pe_stats_sample *a, const pe_stats_sample *b, int bucket);
+/* Of the difference of two readings of the same models in a bucket, of these classes (their own spreads are
+   not looked at). */
+pe_spread pe_spread_of_readings(const pe_stats_sample *a, const pe_stats_sample *b, int bucket, int class_a,
+                                int class_b, double unit);
 
 /* Of a share of right answers among n sequences, given for each seed; chance: what guessing gets. */
 pe_spread pe_spread_of_rate(const double *by_seed, int64_t seeds, int64_t n, double chance);
 
 /* What was measured beforehand: the variance between seeds, and as degrees of freedom how alike it is among
    the encodings of a class. */
-pe_spread pe_spread_stored(int bucket, int class);
+pe_spread pe_spread_stored(int bucket, int class, double unit);
 
 /* What to say before a comparison with so many seeds; NULL: nothing. */
 const char *pe_spread_advice(int64_t seeds);
