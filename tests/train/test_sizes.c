@@ -211,6 +211,29 @@ static void losses_are_per_byte_too_where_the_bytes_of_tokens_are_known(void **s
     pe_compare_free(c);
 }
 
+/* Per byte at L: of the tokens whose losses make the loss at L, which are not those of the long windows. */
+static void bytes_of_tokens_are_counted_where_their_loss_is(void **state)
+{
+    static int32_t bytes[256];
+    double         sum = 0, n = 0;
+    (void)state;
+    for (int i = 0; i < 256; i++)
+        bytes[i] = 1 + i % 7;
+    pe_compare_config config = tokens("alibi");
+    config.token_bytes       = bytes;
+    config.token_kinds       = 256;
+    pe_compare          *c   = tiny_trained(&config, NULL);
+    const pe_run_config *run = &c->outcomes[0].config;
+    for (int64_t i = 0; i < pe_run_scored_windows(run); i++)
+        for (int64_t p = run->L / 2; p < run->L; p++, n++)
+            sum += bytes[pe_run_scored_window(run, i)[p + 1]];
+    assert_true(n > (double)(run->windows * (run->L - run->L / 2)));
+    assert_true(fabs(c->token_bytes[PE_AT_L] - sum / n) < 1e-12);
+    assert_true(c->unit == c->token_bytes[PE_AT_L]);
+    assert_true(strstr(c->warning, "--token-bytes") == NULL);
+    pe_compare_free(c);
+}
+
 static void texts_about_bytes_are_told_about_tokens(void **state)
 {
     (void)state;
@@ -262,6 +285,7 @@ int main(void)
         cmocka_unit_test(bytes_given_as_tokens_have_the_same_losses_to_the_bit),
         cmocka_unit_test(a_vocabulary_may_be_larger_than_bytes),
         cmocka_unit_test(losses_are_per_byte_too_where_the_bytes_of_tokens_are_known),
+        cmocka_unit_test(bytes_of_tokens_are_counted_where_their_loss_is),
         cmocka_unit_test(texts_about_bytes_are_told_about_tokens),
         cmocka_unit_test(an_estimate_grows_with_what_is_asked_for),
     };
