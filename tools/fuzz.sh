@@ -4,7 +4,7 @@
 # [RUNS=N] fuzz.sh [SECONDS] [NAME]...: builds the fuzzers of tests/fuzz and runs each, or those named, for so long
 # (20), or until it has run N inputs, however long that takes
 #
-# As many at a time as there are processors (JOBS). Each begins with tests/fuzz/corpus/NAME, if there is one, and with what earlier runs have found worth keeping, in
+# As many at a time as there are processors (JOBS). Each begins with tests/fuzz/corpus/NAME, if there is one (header: with that of safetensors), and with what earlier runs have found worth keeping, in
 # build/fuzz/corpus/NAME. A line for each says how many inputs it has run, and in what time of a processor. An input that breaks something is kept in
 # build/fuzz/found, the command that repeats it is printed, and the status is 1. Without clang there is nothing to
 # build: it says so, and the status is 0.
@@ -30,6 +30,7 @@ one() { # NAME
     kept=build/fuzz/corpus/$name
     seeds=tests/fuzz/corpus/$name
     mkdir -p "$kept"
+    [ "$name" != header ] || seeds=tests/fuzz/corpus/safetensors
     [ -d "$seeds" ] || seeds=
     log=build/fuzz/$name.log
     # a slow machine is no fault: an input has a minute, and memory only what a fault would take. Freed memory waits

@@ -35,7 +35,7 @@ enum {
     LONGEST_TEXT = 512
 };
 
-/* Which options each kind of picture takes; --set and --output are for all. ORDER pe_picture_sizes */
+/* Which options each kind of picture takes; --set and --output are for all. ORDER sizes of picture.c */
 static const struct plot_kind {
     const char *name;
     const char *takes;

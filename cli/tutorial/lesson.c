@@ -2,7 +2,6 @@
 /* lesson.c: the tables of the tutorials. Contract: lesson.h. */
 #include "cli/tutorial/lesson.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 

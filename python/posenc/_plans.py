@@ -10,7 +10,7 @@ from typing import Any
 from . import _core
 
 CAUSAL, WINDOW, KEY_PADDING, EXPLICIT, SEGMENTS = 1, 2, 4, 8, 16
-AUTO, REFERENCE, TILED = 0, 1, 2
+AUTO, REFERENCE = 0, 1
 KEPT = 64
 
 _plans: OrderedDict[tuple, tuple] = OrderedDict()

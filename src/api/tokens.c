@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* tokens.c: inputs per token that the model makes: which there are, their shapes, and what a run is given */
-#include <math.h>
 #include <stdio.h>
 
 #include <posenc/scores.h>

@@ -222,8 +222,7 @@ void          pe_scores_diagnosis_free(pe_scores_diagnosis *d);
 enum { PE_RANGE_TEXT = 100 };
 const char *pe_scores_range_text(char text[PE_RANGE_TEXT], const pe_range *r, int64_t Lk);
 
-/* The slopes of the paper for H heads, and the bucket of key j - i = -t. */
-void    pe_scores_slopes(double *slopes, int64_t H);
-int64_t pe_scores_bucket(int64_t t, int64_t buckets, int64_t max_distance, int is_bidirectional);
+/* The slopes of the paper for H heads. */
+void pe_scores_slopes(double *slopes, int64_t H);
 
 #endif

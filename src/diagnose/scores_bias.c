@@ -19,7 +19,8 @@ void pe_scores_slopes(double *slopes, int64_t H)
                               : exp2(-4.0 * (double)(2 * (h - power) + 1) / (double)power);
 }
 
-int64_t pe_scores_bucket(int64_t t, int64_t buckets, int64_t max_distance, int is_bidirectional)
+/* The bucket of key j - i = -t. */
+static int64_t bucket_of(int64_t t, int64_t buckets, int64_t max_distance, int is_bidirectional)
 {
     int64_t base = 0, n = t;
     if (is_bidirectional) {
@@ -91,7 +92,7 @@ static int64_t fits_buckets(const pe_fit *f, int64_t buckets, int64_t max_distan
         last = -1;
         for (int64_t k = 0; k < f->T; k++) {
             const int64_t i      = h * f->T + k,
-                          bucket = pe_scores_bucket(k - f->Lk + 1, buckets, max_distance, is_bidirectional);
+                          bucket = bucket_of(k - f->Lk + 1, buckets, max_distance, is_bidirectional);
             if (!(f->count[i] > 0))
                 continue;
             if (bucket != last) {
@@ -160,7 +161,7 @@ static int leaves_nothing(void *to, int64_t n, int64_t max_distance, int is_bidi
 {
     pe_fit *f = to;
     for (int64_t k = 0; k < f->T; k++)
-        f->group[k] = pe_scores_bucket(k - f->Lk + 1, n, max_distance, is_bidirectional);
+        f->group[k] = bucket_of(k - f->Lk + 1, n, max_distance, is_bidirectional);
     return pe_fit_groups(f) <= pe_scores_enough;
 }
 

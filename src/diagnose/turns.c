@@ -156,7 +156,7 @@ static int find_rival(judging *j)
     return 0;
 }
 
-enum { FREQUENCIES = 1, POSITIONS = 2, ANGLES = 4, TABLE = 8, ALL_LOW = 16 };
+enum { FREQUENCIES = 1, POSITIONS = 2, ANGLES = 4, TABLE = 8 };
 
 /* What should be, with fewer bits at the places of `low`. */
 static void fill_low(judging *j, int low, double (*round)(double))

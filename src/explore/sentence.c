@@ -17,8 +17,6 @@
 
 enum { LONGEST = 2048 };
 
-#define SAME 1e-9
-
 /* One encoding's run: q, k [H, n, D], unit vectors, scores and weights [H, n, n], weights at position 0. */
 typedef struct run {
     const pe_explore_part  *p;

@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 void pe_explore_put(pe_explore_text *t, const char *format, ...)
 {

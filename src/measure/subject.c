@@ -21,8 +21,6 @@
 
 #include "base/shared/work.h"
 
-enum { ALIGNMENT = 64 };
-
 int pe_subject_has(const pe_subject *s, posenc_place place)
 {
     return posenc_encoding_part(s->e, place) != NULL;

@@ -17,7 +17,6 @@
 #include "plot/sketch.h"
 
 #include <math.h>
-#include <posenc/positions.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -45,7 +45,7 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 
 enum { LONGEST = 4096, MOST_WORDS = 32 };
 
-const pe_picture_size pe_picture_sizes[PE_PICTURE_KINDS] = {
+static const pe_picture_size sizes[PE_PICTURE_KINDS] = {
     {"heatmap", 128, LONGEST, 64},    {"curves", 128, LONGEST, 64},
     {"similarity", 128, LONGEST, 64}, {"similarity2d", 0, LONGEST, 128},
     {"decay", 1024, LONGEST, 128},    {"mass", 1024, LONGEST, 64},
@@ -58,8 +58,8 @@ const pe_picture_size pe_picture_sizes[PE_PICTURE_KINDS] = {
 const pe_picture_size *pe_picture_size_of(const char *kind)
 {
     for (int i = 0; i < PE_PICTURE_KINDS; i++)
-        if (!strcmp(pe_picture_sizes[i].kind, kind))
-            return &pe_picture_sizes[i];
+        if (!strcmp(sizes[i].kind, kind))
+            return &sizes[i];
     return NULL;
 }
 

@@ -173,8 +173,7 @@ typedef struct pe_picture_size {
 } pe_picture_size;
 
 enum { PE_PICTURE_KINDS = 14, PE_ENDLESS = 1 << 30 /* of a context, of which no position is drawn */ };
-extern const pe_picture_size pe_picture_sizes[PE_PICTURE_KINDS];
-const pe_picture_size       *pe_picture_size_of(const char *kind);
+const pe_picture_size *pe_picture_size_of(const char *kind);
 
 /* Do its positions lie on a grid, or is it a map of a window, so that rows and columns say how much there is
    to draw? */

@@ -53,15 +53,14 @@ static int64_t draw_count(const pe_sketch *s)
 
 /* Of one content: R queries and keys [R, D], and their scores q.k / D [R, n] by distance. */
 typedef struct trial {
-    const content *content;
-    int64_t        R, D, n;
-    double        *q, *k, *scores;
+    int64_t R, D, n;
+    double *q, *k, *scores;
 } trial;
 
 /* R = 1 of ones, else as many draws as the data asks for. */
 static trial draw_vectors(pe_sketch *s, const content *of)
 {
-    trial         t  = {.content = of, .D = s->data->dims.D, .n = s->data->length};
+    trial         t  = {.D = s->data->dims.D, .n = s->data->length};
     const int64_t RD = (t.R = of->draw ? draw_count(s) : 1) * t.D;
     t.q              = pe_sketch_numbers(s, RD);
     t.k              = pe_sketch_numbers(s, RD);

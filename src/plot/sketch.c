@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST_TEXT = 200, ALIGNMENT = 64, MOST_NUMBERS = 4096 };
+enum { LONGEST_TEXT = 200, MOST_NUMBERS = 4096 };
 
 /* ---------------------------------------------------------------- the store ----------------- */
 

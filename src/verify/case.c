@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-const pe_case_executor pe_case_executors[PE_CASE_EXECUTORS] = {
+static const pe_case_executor executors[PE_CASE_EXECUTORS] = {
     {"reference", POSENC_EXECUTOR_REFERENCE, POSENC_DTYPE_F64},
     {"tiled", POSENC_EXECUTOR_TILED, POSENC_DTYPE_F32},
 };
@@ -124,7 +124,7 @@ static void run_encoding(pe_trial *t)
     for (int i = 0; i < PE_CASE_EXECUTORS && !pe_calc_failed(p); i++) {
         if (!(t->options->executors & 1u << i))
             continue;
-        t->with = &pe_case_executors[i];
+        t->with = &executors[i];
         if (joined && !pe_trial_has(t, "in_v"))
             pe_calc_refuse(p, "it joins encodings, and has no in_v: only attention does both");
         else

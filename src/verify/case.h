@@ -20,10 +20,9 @@ typedef struct pe_case_executor {
 } pe_case_executor;
 
 enum { PE_CASE_EXECUTORS = 2 };
-extern const pe_case_executor pe_case_executors[PE_CASE_EXECUTORS];
 
 typedef struct pe_case_options {
-    unsigned executors; /* bit i: pe_case_executors[i] */
+    unsigned executors; /* bit 0: reference, bit 1: tiled */
     int64_t  tile_q, tile_k;
 } pe_case_options;
 

@@ -74,7 +74,7 @@ typedef struct laid {
     const posenc_attend_in   *in;
     const posenc_attend_out  *out;
     const posenc_attend_grad *grad;
-    posenc_tensor            *S, *params, *dparams;
+    posenc_tensor            *S, *dparams;
     posenc_rotate_io         *io;
     posenc_rotate_grad       *back;
     posenc_rows_in           *rows;

@@ -16,7 +16,6 @@
 
 #include <math.h>
 #include <posenc/rotary.h>
-#include <stdlib.h>
 
 #include "workspace.h"
 

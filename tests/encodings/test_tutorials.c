@@ -14,14 +14,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "workspace.h"
 
-enum { ROWS = 11, DIM = 8, PAIRS = DIM / 2, WORK = 1 << 16 };
+enum { ROWS = 11, DIM = 8, PAIRS = DIM / 2 };
 
 /* clang-format off */
 static const char *const sine_cells[11][4] = {

@@ -104,7 +104,7 @@ static void ggufs_from_strangers_are_read_or_refused(void **state)
 static void headers_of_strangers_are_accepted_or_refused(void **state)
 {
     (void)state;
-    run_corpus(fuzz_header, CORPUS "header");
+    run_corpus(fuzz_header, CORPUS "safetensors");
 }
 
 int main(void)

@@ -1043,7 +1043,6 @@ static void try_attention(problem *p)
 typedef struct row_inputs {
     draw_numbers x, dy;
     places       pos;
-    int          is_in_place, is_backward;
 } row_inputs;
 
 static void run_rows(problem *p, session *x, const void *inputs, int exact, results *r)

@@ -14,7 +14,7 @@
 
 #include "guarded.h"
 
-enum { ROWS = 5, WIDEST = 100 };
+enum { ROWS = 5 };
 
 static const int64_t widths[] = {1, 3, 15, 16, 17, 31, 64, 77, 100};
 

@@ -18,7 +18,7 @@
 
 #include "kernels/kernels.h"
 
-enum { MOST_R = 15, MOST_K = 33, MOST_COLUMNS = 136, STRIDE = 144, UNTOUCHED = 7 };
+enum { MOST_R = 15, MOST_K = 33, MOST_COLUMNS = 136, STRIDE = 144 };
 
 static double a[MOST_R * MOST_K], b[MOST_K * STRIDE], start[(MOST_R + 1) * STRIDE];
 

@@ -8,7 +8,6 @@
  */
 #include <posenc/registry.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { B = 1, H = 2, L = 24, D = 16, N = B * H * L * D, MOST = 1 << 16 };

@@ -17,8 +17,6 @@
 #include "tiny_compare.h"
 #include "train/report/report.h"
 
-#include <ctype.h>
-
 static char *page_of(pe_compare *c, pe_language language)
 {
     char        *page;

@@ -14,7 +14,6 @@
 #include "cli/commands/explain/explain.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { WORDS = 3, ROWS = 8, HEADS = 4 };
 

@@ -112,9 +112,9 @@ static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
 /* Channels of a word at a time. */
 enum { CHANNELS = 64 };
 
-/* Some channels of one word at one position, from m0 on. */
+/* Some channels of one word at one position. */
 typedef struct waves {
-    int64_t m0, n, at, omega[CHANNELS]; /* at: of channel m0 in r and theta; in omega */
+    int64_t n, at, omega[CHANNELS]; /* at: of the first one in r and theta; in omega */
     double  position, cosine[CHANNELS], sine[CHANNELS];
 } waves;
 
@@ -149,7 +149,6 @@ static void find_waves(const pe_problem *p, const double *const par[], const dou
 {
     const int64_t word = (int64_t)place[0], dim = p->set[DIM].integer;
     double        omega[CHANNELS];
-    v->m0       = m0;
     v->n        = dim - m0 < CHANNELS ? dim - m0 : CHANNELS;
     v->at       = word * dim + m0;
     v->position = place[1] + p->set[POSITION_START].real;

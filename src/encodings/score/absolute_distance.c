@@ -96,13 +96,13 @@ static void index_of(const pe_problem *p, int64_t h, int64_t t0, int64_t n, int6
 /* Rows and columns of some keys of a tile, found once for all its queries. */
 enum { TOGETHER = 64 };
 typedef struct some_keys {
-    int64_t first, count, row[TOGETHER], column[TOGETHER];
+    int64_t count, row[TOGETHER], column[TOGETHER];
 } some_keys;
 
 static some_keys keys_from(const pe_problem *p, const pe_tile *tile, int64_t first)
 {
     const int64_t columns = p->set[GRID].items[1], rest = tile->cols - first;
-    some_keys     y = {.first = first, .count = rest < TOGETHER ? rest : TOGETHER};
+    some_keys     y = {.count = rest < TOGETHER ? rest : TOGETHER};
     for (int64_t c = 0; c < y.count; c++) {
         y.row[c]    = pe_index_row(tile->k_pos[first + c], columns);
         y.column[c] = pe_index_column(tile->k_pos[first + c], columns);

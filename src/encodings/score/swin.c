@@ -187,8 +187,8 @@ static void visit_by(look_up *read, int has_class, const pe_problem *p, const do
     }
 }
 
-static void add_to_table(int table, int has_class, const pe_problem *p, const double *const par[],
-                         const pe_tile *tile, const double dx[], double *const dpar[])
+static void add_to_table(int table, int has_class, const pe_problem *p, const pe_tile *tile,
+                         const double dx[], double *const dpar[])
 {
     double *dtable = dpar[table];
     int64_t at[TOGETHER];
@@ -352,7 +352,7 @@ static void visit(const pe_problem *p, const double *const par[], const pe_tile 
 static void visit_back(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
                        double *const dpar[])
 {
-    add_to_table(is_resized(p) ? RESIZED : TABLE, has_class_token(p), p, par, tile, dx, dpar);
+    add_to_table(is_resized(p) ? RESIZED : TABLE, has_class_token(p), p, tile, dx, dpar);
 }
 
 static posenc_status reach_with_class(const pe_problem *p, const pe_span *span, posenc_error *err)
@@ -526,7 +526,7 @@ static void visit_v2(const pe_problem *p, const double *const par[], const pe_ti
 static void visit_back_v2(const pe_problem *p, const double *const par[], const pe_tile *tile,
                           const double dx[], double *const dpar[])
 {
-    add_to_table(BIAS, 0, p, par, tile, dx, dpar);
+    add_to_table(BIAS, 0, p, tile, dx, dpar);
 }
 
 static void make_bias(const pe_problem *p, const double *const par[], double bias[])

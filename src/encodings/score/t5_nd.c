@@ -138,14 +138,14 @@ static void make_back(const pe_problem *p, const double *const par[], const doub
 /* Where the numbers of some keys stand, by coordinate. */
 enum { TOGETHER = 64 };
 typedef struct placed_keys {
-    int64_t first, count;
+    int64_t count;
     double  at[MOST][TOGETHER];
 } placed_keys;
 
 static placed_keys keys_from(const pe_problem *p, const pe_tile *tile, int64_t first)
 {
     const int64_t rest = tile->cols - first;
-    placed_keys   y    = {.first = first, .count = rest < TOGETHER ? rest : TOGETHER};
+    placed_keys   y    = {.count = rest < TOGETHER ? rest : TOGETHER};
     for (int a = 0; a < coordinates(p->set); a++)
         for (int64_t c = 0; c < y.count; c++)
             y.at[a][c] = pe_place_of(&tile->k_places, first + c, a);

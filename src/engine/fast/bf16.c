@@ -25,7 +25,7 @@
 #include "base/tensor.h"
 #include "engine/fast/fast.h"
 
-enum { QUERIES = PE_BF16_QUERIES, KEYS = 128, ROWS = 16 }; /* of a tile; rows that are loaded at once */
+enum { QUERIES = PE_BF16_QUERIES, KEYS = 128 }; /* of a tile */
 
 #define LOG2_E 1.44269504088896340736
 #define LN_2   0.69314718055994530942

@@ -10,7 +10,6 @@
 #define PE_ENGINE_ROWS_H
 
 #include "base/positions.h"
-#include "base/angle.h"
 #include "base/arena.h"
 #include "engine/rotation/ladder.h"
 #include "engine/rows/sequence.h"

@@ -21,7 +21,6 @@
 
 #include "base/angle.h"
 #include "base/positions.h"
-#include "base/random.h"
 #include "base/settings.h"
 #include "kernels/kernels.h"
 

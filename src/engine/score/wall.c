@@ -11,7 +11,6 @@
  */
 #include <string.h>
 
-#include "base/sizes.h"
 #include "base/tensor.h"
 #include "engine/score/attention.h"
 

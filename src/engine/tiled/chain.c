@@ -75,8 +75,7 @@ static void lower_products(const pe_tiles *T, const pe_chain_scratch *x, double 
             to[l * stride + j] = j < l ? -x->beta[l] * to[l * stride + j] : 0;
 }
 
-void pe_tile_chain_solve(const pe_tiles *T, const pe_chain_scratch *x, int64_t b, int64_t g, int64_t j0,
-                         int64_t n)
+static void solve(const pe_tiles *T, const pe_chain_scratch *x, int64_t b, int64_t g, int64_t j0, int64_t n)
 {
     const pe_attention *a = T->a;
     const int64_t       D = wide(T), C = long64(T), UM = D + C, width = a->sizes.D;
@@ -113,7 +112,7 @@ void pe_tile_chain_make(const pe_tiles *T, const pe_chain_scratch *x, const pe_c
                         int64_t g, int64_t j0, int64_t n)
 {
     const int64_t D = wide(T), UM = D + long64(T), width = T->a->sizes.D;
-    pe_tile_chain_solve(T, x, b, g, j0, n);
+    solve(T, x, b, g, j0, n);
     reach_across(T, x, n);
     round_rows(to->K, T->Dp, x->K, D, n, width, 1);
     round_rows(to->W, T->Dp, x->W, D, n, width, 1);
@@ -210,7 +209,7 @@ void pe_tile_chain_fold(const pe_tiles *T, const pe_chain_scratch *x, const pe_c
     const pe_kernels *k = T->a->kernels;
     const int64_t     D = wide(T), C = long64(T), UM = D + C, width = T->a->sizes.D;
     double *const dM = f->dUM + D, *const M = x->UM + D;
-    pe_tile_chain_solve(T, x, b, g, j0, n);
+    solve(T, x, b, g, j0, n);
     /* K^ = K + M'^T W */
     outer(T, x, dM, UM, x->W, D, f->dK, D, width, n, 1);
     keep_lower(dM, UM, n, C);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* One pair of tiles, backward. Formulas: tiled_backward.c. */
-#include <math.h>
 #include <string.h>
 
 #include "engine/tiled/backward.h"

@@ -10,9 +10,7 @@
  * waits for.
  */
 #include <math.h>
-#include <string.h>
 
-#include "base/sizes.h"
 #include "engine/tiled/backward.h"
 
 void pe_tile_stick_lay_out(const pe_tiles *T, pe_scratch *z, pe_arena *arena, int backward)

@@ -22,7 +22,6 @@
 #include "base/half.h"
 #include "files/arrays/formats.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -15,8 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 64 };
-
 /* base grows with f^2, about as it did in the field: 10000 to 500000 for eight times the length in LLaMA 2
    Long (Xiong et al. 2023, arXiv:2309.16039), to 10^6 for four times in Code Llama (Roziere et al. 2023,
    arXiv:2308.12950). */

@@ -373,7 +373,7 @@ static void put_number(pe_model *m, int64_t index, double value)
 }
 
 /* Standard deviation of a tensor; fan_in = its rows. */
-static double sigma_of(const pe_model *m, initial how, int64_t fan_in)
+static double sigma_of(initial how, int64_t fan_in)
 {
     switch (how) {
     case ZEROS:
@@ -398,8 +398,7 @@ static double first_number(const pe_model *m, const pe_weight *w, int64_t i)
 
 static void start_weight(pe_model *m, const pe_weight *w, const recipe *r)
 {
-    const double mean  = r->initial == ONES,
-                 sigma = sigma_of(m, r->initial, size_of(r->rows, m->config.d_model));
+    const double mean = r->initial == ONES, sigma = sigma_of(r->initial, size_of(r->rows, m->config.d_model));
     for (int64_t i = 0; i < w->count; i++)
         put_number(m, w->offset + i, mean + (sigma > 0 ? sigma * first_number(m, w, i) : 0));
 }

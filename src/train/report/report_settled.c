@@ -8,7 +8,6 @@
  */
 #include "train/report/report.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 enum { AT, ORDER, SETTLED, TIED, MOVING, CROSSED, TAU }; /* columns; a tau for each level but the last */

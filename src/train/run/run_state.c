@@ -11,7 +11,6 @@
 #include "base/status.h"
 
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 /* ---------------------------------------------------------------- memory -------------------- */
