@@ -19,6 +19,7 @@
 #include "train/jobs/store.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,6 +70,18 @@ static posenc_status make_ids(pe_compare *c, posenc_error *err)
     return POSENC_OK;
 }
 
+/* Adds a sentence to c->warning. */
+PE_PRINTF(2, 3) static void warn(pe_compare *c, const char *format, ...)
+{
+    va_list values;
+    if (c->warning[0])
+        strncat(c->warning, "; ", sizeof c->warning - 1 - strlen(c->warning));
+    const size_t used = strlen(c->warning);
+    va_start(values, format);
+    vsnprintf(c->warning + used, sizeof c->warning - used, format, values);
+    va_end(values);
+}
+
 /* How many bytes the tokens of each bucket have that are predicted, in the mean. */
 static void measure_token_bytes(pe_compare *c)
 {
@@ -114,11 +127,10 @@ static posenc_status set_text(pe_compare *c, posenc_error *err)
             (long long)(HELD_OUT_PART * (window + 1)), units, (long long)enough);
     measure_token_bytes(c);
     if (c->windows < PE_FEWEST_WINDOWS)
-        snprintf(c->warning, sizeof c->warning,
-                 "the last tenth of the text holds %lld windows of %lld %s and %d are needed for reliable "
-                 "numbers (a text of %lld %s); checks 10-13 do not apply",
-                 (long long)c->windows, (long long)window, units, PE_FEWEST_WINDOWS, (long long)enough,
-                 units);
+        warn(c,
+             "the last tenth of the text holds %lld windows of %lld %s and %d are needed for reliable "
+             "numbers (a text of %lld %s); checks 10-13 do not apply",
+             (long long)c->windows, (long long)window, units, PE_FEWEST_WINDOWS, (long long)enough, units);
     return POSENC_OK;
 }
 
@@ -146,13 +158,11 @@ static void warn_of_layers(pe_compare *c)
     const int64_t layers = c->config.preset.layers;
     for (int i = 0; i < c->count; i++) {
         posenc_layer read;
-        const size_t used = strlen(c->warning);
         if (!posenc_layer_read(&read, c->outcomes[i].label, 0, NULL) && read.period > layers)
-            snprintf(c->warning + used, sizeof c->warning - used,
-                     "%s%.80s is for %lld layers and the model has %lld: what stands behind them is not used "
-                     "(--layers %lld)",
-                     used ? "; " : "", c->outcomes[i].label, (long long)read.period, (long long)layers,
-                     (long long)read.period);
+            warn(c,
+                 "%.80s is for %lld layers and the model has %lld: what stands behind them is not used "
+                 "(--layers %lld)",
+                 c->outcomes[i].label, (long long)read.period, (long long)layers, (long long)read.period);
     }
 }
 
@@ -161,24 +171,19 @@ static void warn_of_trials(pe_compare *c)
 {
     const pe_preset *p     = &c->config.preset;
     const int64_t    steps = pe_trial_steps(p->steps, c->trials->share);
-    const size_t     used  = strlen(c->warning);
     if (pe_trial_runs(c->trials) && steps < 2 * p->warmup)
-        snprintf(
-            c->warning + used, sizeof c->warning - used,
-            "%strials of learning rates are hardly longer than their warm-up (%lld of %lld steps) and say "
-            "little; take more steps, or one rate (--learning-rate)",
-            used ? "; " : "", (long long)smaller(p->warmup, steps), (long long)steps);
+        warn(c,
+             "trials of learning rates are hardly longer than their warm-up (%lld of %lld steps) and say "
+             "little; take more steps, or one rate (--learning-rate)",
+             (long long)smaller(p->warmup, steps), (long long)steps);
 }
 
 /* Spreads between seeds were measured on bytes. */
 static void warn_of_tokens(pe_compare *c)
 {
-    const size_t used = strlen(c->warning);
     if (c->text.vocabulary && !c->config.token_bytes)
-        snprintf(c->warning + used, sizeof c->warning - used,
-                 "%sintervals are those of losses per byte, so too narrow for tokens, whose bytes are not "
-                 "known (--token-bytes)",
-                 used ? "; " : "");
+        warn(c, "intervals are those of losses per byte, so too narrow for tokens, whose bytes are not known "
+                "(--token-bytes)");
 }
 
 static posenc_status check_and_set(pe_compare *c, posenc_error *err)

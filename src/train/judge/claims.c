@@ -125,7 +125,7 @@ int pe_claims_find(const pe_compare *c, const char *name)
 }
 
 /* Are model and training of this comparison those of its preset, for which the thresholds are? */
-static int is_presets_model(const pe_preset *p)
+static int is_as_preset(const pe_preset *p)
 {
     const pe_preset *preset = pe_preset_find(p->name);
     return preset && p->L == preset->L && p->d_model == preset->d_model && p->layers == preset->layers &&
@@ -140,7 +140,7 @@ static const char *reason_of_text(const pe_compare *c)
     const pe_preset *p = &c->config.preset;
     if (c->windows < PE_FEWEST_WINDOWS)
         return "too few held-out windows: give a longer text";
-    if (!is_presets_model(p) || p->steps < pe_preset_find(p->name)->steps)
+    if (!is_as_preset(p) || p->steps < pe_preset_find(p->name)->steps)
         return "fewer steps, another model or another training than the threshold is for";
     if (c->text.vocabulary)
         return "the threshold is for bytes";
@@ -276,7 +276,7 @@ static pe_interval of_outcome(const pe_compare *c, const claim_row *r, int i)
     case PERMUTED: return single(o->permuted);
     case PERMUTED_CAUSAL: return single(o->permuted_causal);
     case SHIFT:
-        return r->number && (!is_presets_model(&c->config.preset) || c->config.preset.reach != PE_REACH)
+        return r->number && (!is_as_preset(&c->config.preset) || c->config.preset.reach != PE_REACH)
                    ? unmeasured
                    : single(pe_losses_largest_shift(o));
     case RATIO: return pe_losses_ratio(o, c->config.preset.seeds, r->at);
@@ -549,7 +549,7 @@ static const char *reason_against(char text[MOST_FOUND], const pe_compare *c, co
         return x->windows < PE_FEWEST_WINDOWS ? "too few windows of 16 L: give a longer text"
                                               : reason_of_text(c);
     default:
-        if (!is_presets_model(&c->config.preset))
+        if (!is_as_preset(&c->config.preset))
             return "another model or another training than the threshold is for";
         snprintf(text, MOST_FOUND, "not compared on this task for %lld steps or more", (long long)r->steps);
         return count ? NULL : r->quantity == LAST ? "not compared on eight tasks for so many steps" : text;

@@ -282,10 +282,15 @@ typedef struct bucket_space {
 } bucket_space;
 
 /* Up to L only the text makes a bucket harder than another. */
+static int class_in(int bucket, double loss, double at_L)
+{
+    const int class = pe_spread_class(loss / at_L);
+    return class > 0 && bucket <= PE_AT_L ? 0 : class;
+}
+
 static int class_of(const pe_outcome *o, int bucket)
 {
-    const int class = pe_spread_class(pe_losses_ranked(o, bucket) / pe_losses_ranked(o, PE_AT_L));
-    return class > 0 && bucket <= PE_AT_L ? 0 : class;
+    return class_in(bucket, pe_losses_ranked(o, bucket), pe_losses_ranked(o, PE_AT_L));
 }
 
 static void estimate_spreads(pe_compare *c, int bucket, bucket_space *space)
@@ -482,9 +487,8 @@ double pe_losses_extended(const pe_extension *x, pe_losses_reading r, int bucket
 
 static int extended_class(const pe_extension *x, pe_losses_reading r, int bucket)
 {
-    return bucket <= PE_AT_L ? 0
-                             : pe_spread_class(pe_losses_extended(x, r, bucket) /
-                                               pe_losses_extended(x, pe_losses_nothing_done(r.way), PE_AT_L));
+    return class_in(bucket, pe_losses_extended(x, r, bucket),
+                    pe_losses_extended(x, pe_losses_nothing_done(r.way), PE_AT_L));
 }
 
 int pe_losses_has_extended(const pe_extension *x, pe_losses_reading r)
